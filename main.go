@@ -1,0 +1,8 @@
+package main
+
+import (
+	"fmt"
+	"quern/cgo"
+)
+
+func main() { fmt.Println(cgo.SystemInfo()) }
