@@ -1,0 +1,64 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// fileFlag names the YAML file itself, so it is no key of the file.
+const fileFlag = "config"
+
+// Bind adds the flags of a node to fs and returns the Config that they write to.
+// It is complete, and worth reading, after Load.
+func Bind(fs *pflag.FlagSet) *Config {
+	own := pflag.NewFlagSet("quern", pflag.ContinueOnError)
+	own.SortFlags = false
+	c := &Config{MaxBody: 64 << 20, LogLevel: slog.LevelInfo, flags: own}
+	bindModel(own, c)
+	bindEngine(own, c)
+	bindServer(own, c)
+	bindLog(own, c)
+	own.String(fileFlag, "", "YAML `file` with any of these keys")
+	fs.AddFlagSet(own)
+	return c
+}
+
+func bindModel(fs *pflag.FlagSet, c *Config) {
+	fs.StringVar(&c.Addr, "addr", "127.0.0.1:8080", "`host:port` to listen on")
+	fs.StringVar(&c.Model, "model", "", "GGUF `file` to serve, as the argument")
+	fs.StringArrayVar(&c.Alias, "alias", nil, "further `name` of the model, repeatable")
+	fs.StringVar(&c.ChatTemplate, "chat-template", "", "`file` with a chat template, in place of the model's own")
+	fs.StringVar(&c.ToolFormat, "tool-format", "", "`name` of the tool-call format, in place of the one that the template shows")
+}
+
+func bindEngine(fs *pflag.FlagSet, c *Config) {
+	fs.IntVar(&c.CtxSize, "ctx-size", 0, "KV `cells` in all, shared by the sequences; 0: what model and memory allow")
+	fs.IntVar(&c.Parallel, "parallel", 8, "sequences that run at once")
+	fs.IntVar(&c.Threads, "threads", 0, "threads of a step; 0: the physical cores this process may use")
+	fs.IntVar(&c.Batch, "batch", 2048, "`tokens` of one step at most")
+	fs.IntVar(&c.UBatch, "ubatch", 512, "`tokens` computed at once within a step")
+	fs.Var(newChoice(&c.KVType, "f16", "f16", "q8_0", "q4_0"), "kv-type", "how keys and values are stored")
+	fs.Var(newChoice(&c.FlashAttn, "auto", "auto", "on", "off"), "flash-attn", "flash attention")
+	fs.BoolVar(&c.MMap, "mmap", true, "map the model file instead of reading it into memory")
+}
+
+func bindServer(fs *pflag.FlagSet, c *Config) {
+	fs.Var(newChoice(&c.Contract, "open", "open"), "contract", "profile of the wire contract")
+	fs.Var(secrets{&c.APIKeys}, "api-key", "`key` that clients must send, repeatable")
+	fs.StringVar(&c.APIKeyFile, "api-key-file", "", "`file` with one key a line; # begins a comment")
+	fs.IntVar(&c.MaxQueue, "max-queue", 256, "requests that wait for a place at most")
+	fs.Var(&c.MaxBody, "max-body", "largest request body, after decompression")
+	fs.IntVar(&c.MaxOutputTokens, "max-output-tokens", 0, "`limit` where a request gives none; 0: what the context allows")
+	fs.Float64Var(&c.Temperature, "temperature", -1, "where a request gives none; -1: what suits the model")
+	fs.DurationVar(&c.RequestTimeout, "request-timeout", 30*time.Minute, "from arrival to the last token; 0: none")
+	fs.DurationVar(&c.DrainTimeout, "drain-timeout", 30*time.Second, "how long running requests may go on after SIGTERM")
+	fs.BoolVar(&c.CacheIsolation, "cache-isolation", false, "share cached prefixes only within one API key")
+}
+
+func bindLog(fs *pflag.FlagSet, c *Config) {
+	fs.Var(newChoice(&c.LogFormat, "text", "text", "json"), "log-format", "form of the log")
+	fs.Var(level{&c.LogLevel}, "log-level", "least level that is logged")
+	fs.BoolVar(&c.LogPrompts, "log-prompts", false, "log what clients send and get (at level debug)")
+}

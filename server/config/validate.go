@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Limits of llama.cpp and of good sense; each is named in the error.
+const (
+	maxCells   = 1 << 24
+	maxSeqs    = 256 // LLAMA_MAX_SEQ
+	maxThreads = 512 // GGML_MAX_N_THREADS
+	maxBatch   = 1 << 16
+	maxQueue   = 1 << 20
+	minBody    = 1 << 10
+	maxBody    = 2 << 30
+	longest    = 30 * 24 * time.Hour
+)
+
+// Validate reports every value that is out of its limits or contradicts another.
+func (c *Config) Validate() error {
+	var problems []error
+	bad := func(key string, value any, format string, args ...any) {
+		text := fmt.Sprintf("%s: %v %s", key, value, fmt.Sprintf(format, args...))
+		if source := c.sources[key]; source != "" && source != "--"+key {
+			text += " (from " + source + ")"
+		}
+		problems = append(problems, errors.New(text))
+	}
+	within := func(key string, value, low, high int) {
+		if value < low || value > high {
+			bad(key, value, "is not within %d to %d", low, high)
+		}
+	}
+	lasting := func(key string, d time.Duration) {
+		if d < 0 || d > longest {
+			bad(key, d, "is not within 0s to %s", longest)
+		}
+	}
+	within("ctx-size", c.CtxSize, 0, maxCells)
+	within("parallel", c.Parallel, 1, maxSeqs)
+	within("threads", c.Threads, 0, maxThreads)
+	within("batch", c.Batch, 1, maxBatch)
+	within("ubatch", c.UBatch, 1, maxBatch)
+	within("max-queue", c.MaxQueue, 0, maxQueue)
+	within("max-output-tokens", c.MaxOutputTokens, 0, maxCells)
+	lasting("request-timeout", c.RequestTimeout)
+	lasting("drain-timeout", c.DrainTimeout)
+	if c.MaxBody < minBody || c.MaxBody > maxBody {
+		bad("max-body", &c.MaxBody, "is not within 1KiB to 2GiB")
+	}
+	if c.Temperature != -1 && (c.Temperature < 0 || c.Temperature > 2) {
+		bad("temperature", c.Temperature, "is not within 0 to 2 (or -1)")
+	}
+	if c.KVType != "f16" && c.FlashAttn == "off" {
+		bad("kv-type", c.KVType, "needs flash attention, and flash-attn is off")
+	}
+	if why := checkAddr(c.Addr); why != "" {
+		bad("addr", strconv.Quote(c.Addr), "%s", why)
+	}
+	for _, name := range c.Alias {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+			bad("alias", strconv.Quote(name), "is not a name: it is empty or has spaces")
+		}
+	}
+	for i, key := range c.APIKeys {
+		if why := key.check(); why != "" {
+			bad("api-key", fmt.Sprintf("key %d", i+1), "%s", why)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func checkAddr(addr string) string {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "is not host:port, such as 127.0.0.1:8080 or :8080"
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Sprintf("has the port %q, which is not a number within 0 to 65535", port)
+	}
+	return ""
+}
+
+// check says why the key could not travel in an Authorization header.
+func (s Secret) check() string {
+	if s == "" {
+		return "is empty"
+	}
+	if strings.ContainsFunc(string(s), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "has characters other than printable ASCII without spaces"
+	}
+	return ""
+}
+
+// Warnings are the settings that are valid and may still surprise.
+func (c *Config) Warnings() []string {
+	var w []string
+	if len(c.APIKeys) == 0 && !isLoopback(c.Addr) {
+		w = append(w, "no api-key is set: everyone who reaches "+c.Addr+" can use this node")
+	}
+	if c.CacheIsolation && len(c.APIKeys) < 2 {
+		w = append(w, "cache-isolation has no effect with fewer than two keys")
+	}
+	return w
+}
+
+func isLoopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
