@@ -1,0 +1,167 @@
+// Models and their vocabulary.
+#include "shim_impl.h"
+
+#include <cstring>
+
+extern "C" int quernProgress(uintptr_t handle, float fraction); // Go
+
+using namespace quern;
+
+int quern_model_load(const quern_load_params * p, quern_model ** out, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        quern_init();
+        *out = nullptr;
+
+        llama_model_params mp = llama_model_default_params();
+        mp.n_gpu_layers       = 0;
+        mp.use_mmap           = p->mmap;
+        mp.vocab_only         = p->vocab_only;
+        mp.use_extra_bufts    = p->repack;
+
+        struct progress_state {
+            uintptr_t handle;
+            bool      cancelled;
+        } state{p->handle, false};
+        mp.progress_callback_user_data = &state;
+        mp.progress_callback           = [](float fraction, void * data) {
+            auto * s = static_cast<progress_state *>(data);
+            if (s->handle && !quernProgress(s->handle, fraction)) {
+                s->cancelled = true;
+            }
+            return !s->cancelled;
+        };
+
+        capture       log;
+        llama_model * model = nullptr;
+        {
+            assert_guard asserts;
+            model = llama_model_load_from_file(p->path, mp);
+        }
+        if (!model) {
+            if (state.cancelled) {
+                throw failure(QUERN_CANCELLED, "load cancelled");
+            }
+            throw failure(QUERN_FAILED, log.text.empty() ? "llama.cpp could not load it" : log.text);
+        }
+        std::unique_ptr<llama_model, decltype(&llama_model_free)> owner(model, llama_model_free);
+
+        auto m     = std::make_unique<quern_model>();
+        m->model   = model;
+        m->vocab   = llama_model_get_vocab(model);
+        m->n_vocab = llama_vocab_n_tokens(m->vocab);
+        owner.release();
+        *out = m.release();
+        return QUERN_OK;
+    });
+}
+
+void quern_model_free(quern_model * m) {
+    if (m) {
+        llama_model_free(m->model);
+        delete m;
+    }
+}
+
+int quern_model_get_info(const quern_model * m, quern_model_info * out, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        assert_guard asserts;
+        memset(out, 0, sizeof(*out));
+        out->n_params    = llama_model_n_params(m->model);
+        out->size        = llama_model_size(m->model);
+        out->n_ctx_train = llama_model_n_ctx_train(m->model);
+        out->n_embd      = llama_model_n_embd(m->model);
+        out->n_layer     = llama_model_n_layer(m->model);
+        out->n_swa       = llama_model_n_swa(m->model);
+        out->n_vocab     = m->n_vocab;
+        out->vocab_type  = llama_vocab_type(m->vocab);
+        out->rope_type   = llama_model_rope_type(m->model);
+        out->recurrent   = llama_model_is_recurrent(m->model);
+        out->hybrid      = llama_model_is_hybrid(m->model);
+        out->diffusion   = llama_model_is_diffusion(m->model);
+        out->encoder     = llama_model_has_encoder(m->model);
+        out->decoder     = llama_model_has_decoder(m->model);
+        llama_model_desc(m->model, out->desc, sizeof(out->desc));
+        if (out->n_layer > 0) {
+            out->n_head    = llama_model_n_head(m->model);
+            out->n_head_kv = llama_model_n_head_kv(m->model);
+        }
+        return QUERN_OK;
+    });
+}
+
+int quern_model_meta_count(const quern_model * m) { return llama_model_meta_count(m->model); }
+
+int quern_model_meta_key(const quern_model * m, int i, char * buf, size_t size) {
+    return llama_model_meta_key_by_index(m->model, i, buf, size);
+}
+
+int quern_model_meta_val(const quern_model * m, int i, char * buf, size_t size) {
+    return llama_model_meta_val_str_by_index(m->model, i, buf, size);
+}
+
+const char * quern_model_chat_template(const quern_model * m) { return llama_model_chat_template(m->model, nullptr); }
+
+void quern_vocab_get_info(const quern_model * m, quern_vocab_info * out) {
+    out->bos     = llama_vocab_bos(m->vocab);
+    out->eos     = llama_vocab_eos(m->vocab);
+    out->eot     = llama_vocab_eot(m->vocab);
+    out->sep     = llama_vocab_sep(m->vocab);
+    out->nl      = llama_vocab_nl(m->vocab);
+    out->pad     = llama_vocab_pad(m->vocab);
+    out->add_bos = llama_vocab_get_add_bos(m->vocab);
+    out->add_eos = llama_vocab_get_add_eos(m->vocab);
+}
+
+static int token_flags(const quern_model * m, int32_t token) {
+    const int attr  = llama_vocab_get_attr(m->vocab, token);
+    int       flags = 0;
+    flags |= attr & LLAMA_TOKEN_ATTR_CONTROL ? QUERN_TOKEN_CONTROL : 0;
+    flags |= attr & LLAMA_TOKEN_ATTR_USER_DEFINED ? QUERN_TOKEN_USER_DEFINED : 0;
+    flags |= attr & LLAMA_TOKEN_ATTR_UNKNOWN ? QUERN_TOKEN_UNKNOWN : 0;
+    flags |= attr & LLAMA_TOKEN_ATTR_BYTE ? QUERN_TOKEN_BYTE : 0;
+    flags |= attr & LLAMA_TOKEN_ATTR_UNUSED ? QUERN_TOKEN_UNUSED : 0;
+    flags |= llama_vocab_is_eog(m->vocab, token) ? QUERN_TOKEN_EOG : 0;
+    return flags;
+}
+
+int quern_vocab_table(const quern_model * m, uint32_t * offset, uint8_t * flags, char * buf, size_t cap, size_t * need,
+                      quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        assert_guard      asserts;
+        std::vector<char> piece(256);
+        size_t            used = 0;
+        for (int32_t t = 0; t < m->n_vocab; t++) {
+            flags[t]  = (uint8_t) token_flags(m, t);
+            offset[t] = (uint32_t) used;
+            int n     = llama_token_to_piece(m->vocab, t, piece.data(), (int32_t) piece.size(), 0, true);
+            if (n < 0) {
+                piece.resize(-n);
+                n = llama_token_to_piece(m->vocab, t, piece.data(), (int32_t) piece.size(), 0, true);
+            }
+            n = n < 0 ? 0 : n;
+            if (used + n <= cap) {
+                memcpy(buf + used, piece.data(), n);
+            }
+            used += n;
+            if (used > UINT32_MAX) {
+                throw failure(QUERN_UNSUPPORTED, "the vocabulary's text is too large");
+            }
+        }
+        offset[m->n_vocab] = (uint32_t) used;
+        *need              = used;
+        return QUERN_OK;
+    });
+}
+
+int quern_tokenize(const quern_model * m, const char * text, int32_t len, bool special, int32_t * out, int32_t cap,
+                   int32_t * n, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        assert_guard asserts;
+        int32_t      got = llama_tokenize(m->vocab, text, len, out, cap, false, special);
+        if (got == INT32_MIN) {
+            throw failure(QUERN_BAD_ARG, "text too long");
+        }
+        *n = got < 0 ? -got : got;
+        return QUERN_OK;
+    });
+}

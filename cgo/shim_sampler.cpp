@@ -1,0 +1,331 @@
+// Sampling of one row. The order is llama.cpp's default one: penalties and
+// bias, top_k, top_p, min_p, temperature, draw. top_p and min_p look at the
+// distribution before temperature. Temperature 0 is the argmax.
+#include "shim_impl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace quern {
+
+static void count(std::vector<std::pair<int32_t, int32_t>> & v, int32_t token, int32_t delta) {
+    auto it = std::lower_bound(v.begin(), v.end(), std::make_pair(token, INT32_MIN));
+    if (it == v.end() || it->first != token) {
+        if (delta > 0) {
+            v.insert(it, {token, delta});
+        }
+    } else if ((it->second += delta) <= 0) {
+        v.erase(it);
+    }
+}
+
+static int32_t draw(rng & g, std::vector<candidate> & c, float max, float temperature) {
+    double total = 0;
+    for (auto & x : c) {
+        x.logit = std::exp((x.logit - max) / temperature);
+        total += x.logit;
+    }
+    double u = g.uniform() * total;
+    for (const auto & x : c) {
+        u -= x.logit;
+        if (u < 0) {
+            return x.id;
+        }
+    }
+    for (size_t i = c.size(); i-- > 0;) {
+        if (c[i].logit > 0) {
+            return c[i].id; // rounding left u just above 0
+        }
+    }
+    return c.front().id;
+}
+
+} // namespace quern
+
+using namespace quern;
+
+void quern_sampler::remember(int32_t token) {
+    if (ring.empty()) {
+        return;
+    }
+    int32_t & slot = ring[ring_head];
+    if (slot >= 0) {
+        count(window, slot, -1);
+    }
+    slot      = token;
+    ring_head = (ring_head + 1) % ring.size();
+    count(window, token, 1);
+}
+
+void quern_sampler::accept(int32_t token) {
+    remember(token);
+    if (p.presence != 0 || p.frequency != 0) {
+        count(output, token, 1);
+    }
+    if (grammar) {
+        grammar->accept(token);
+    }
+}
+
+void quern_sampler::penalise(float * logits) {
+    undo.clear();
+    auto change = [&](int32_t token, float to) {
+        undo.push_back({token, logits[token]});
+        logits[token] = to;
+    };
+    if (p.repeat != 1.0f) {
+        for (const auto & w : window) {
+            const float l = logits[w.first];
+            change(w.first, l <= 0 ? l * p.repeat : l / p.repeat);
+        }
+    }
+    for (const auto & o : output) {
+        change(o.first, logits[o.first] - (float) o.second * p.frequency - p.presence);
+    }
+    for (const auto & b : bias) {
+        change(b.token, logits[b.token] + b.bias);
+    }
+}
+
+void quern_sampler::restore(float * logits) {
+    for (size_t i = undo.size(); i-- > 0;) {
+        logits[undo[i].first] = undo[i].second;
+    }
+    undo.clear();
+}
+
+int32_t quern_sampler::sample(float * logits, int32_t n_vocab) {
+    if (!broken.empty()) {
+        throw failure(QUERN_FAILED, broken);
+    }
+    penalise(logits);
+    struct restorer {
+        quern_sampler * s;
+        float *         logits;
+        ~restorer() { s->restore(logits); }
+    } r{this, logits};
+
+    row in{logits, n_vocab, 0, 0};
+    if (!find_max(in)) {
+        throw failure(QUERN_FAILED, "the model gave no finite logits");
+    }
+    int32_t token = p.temperature <= 0 || p.top_k == 1 ? in.argmax : pick(in);
+    if (grammar && grammar->active() && !grammar->allows(token)) {
+        token = pick_allowed(in);
+    }
+    return token;
+}
+
+int32_t quern_sampler::pick(const row & r) {
+    if (p.top_k > 0 && p.top_k < r.n) {
+        top_candidates(r, p.top_k, cand);
+        return pick_from(cand, r.max);
+    }
+    if (p.top_p >= 1 && p.min_p <= 0) {
+        // Nothing is cut: walk the row itself.
+        const float scale = 1 / p.temperature;
+        double      u     = rng.uniform() * exp_sum(r, scale);
+        for (int32_t i = 0; i < r.n; i++) {
+            const float d = (r.logits[i] - r.max) * scale;
+            if (d > -87) {
+                u -= std::exp(d);
+                if (u < 0) {
+                    return i;
+                }
+            }
+        }
+        return r.argmax;
+    }
+    // Collect from the top until what top_p needs is there.
+    const double need  = p.top_p < 1 ? p.top_p * exp_sum(r, 1) : 0;
+    const float  floor = p.min_p > 0 ? r.max + std::log(p.min_p) : -INFINITY;
+    for (size_t k = 256;; k *= 8) {
+        top_candidates(r, k, cand);
+        double mass = 0;
+        for (const auto & c : cand) {
+            mass += std::exp(c.logit - r.max);
+        }
+        if (cand.size() >= (size_t) r.n || cand.back().logit < floor || (need > 0 && mass >= need)) {
+            break;
+        }
+    }
+    double mass = 0;
+    size_t n    = 0;
+    while (n < cand.size()) {
+        if (cand[n].logit < floor && n > 0) {
+            break;
+        }
+        mass += std::exp(cand[n].logit - r.max);
+        n++;
+        if (need > 0 && mass >= need) {
+            break;
+        }
+    }
+    cand.resize(n);
+    return draw(rng, cand, r.max, p.temperature);
+}
+
+// pick_from cuts a sorted list by top_p and min_p of the list itself.
+int32_t quern_sampler::pick_from(std::vector<candidate> & sorted, float max) {
+    size_t n = sorted.size();
+    if (p.top_p < 1) {
+        double total = 0;
+        for (const auto & c : sorted) {
+            total += std::exp(c.logit - max);
+        }
+        double mass = 0;
+        for (size_t i = 0; i < n; i++) {
+            mass += std::exp(sorted[i].logit - max);
+            if (mass >= p.top_p * total) {
+                n = i + 1;
+                break;
+            }
+        }
+    }
+    if (p.min_p > 0) {
+        const float floor = max + std::log(p.min_p);
+        while (n > 1 && sorted[n - 1].logit < floor) {
+            n--;
+        }
+    }
+    sorted.resize(n);
+    return draw(rng, sorted, max, p.temperature);
+}
+
+// pick_allowed samples from what the grammar allows. Tokens are tested from the
+// most likely one down, and only as many as can matter: nearly always a few.
+int32_t quern_sampler::pick_allowed(const row & r) {
+    std::vector<candidate> ok;
+    const bool             greedy = p.temperature <= 0 || p.top_k == 1;
+    const size_t           enough = greedy ? 1 : p.top_k > 0 ? p.top_k : SIZE_MAX;
+    size_t                 tested = 0;
+    for (size_t k = 64;; k *= 16) {
+        top_candidates(r, k, cand);
+        const float last = cand.back().logit;
+        grammar->mask(cand.data() + tested, cand.size() - tested);
+        for (; tested < cand.size() && ok.size() < enough; tested++) {
+            if (cand[tested].logit != -INFINITY) {
+                ok.push_back(cand[tested]);
+            }
+        }
+        const bool all        = cand.size() < k || k >= (size_t) r.n;
+        const bool negligible = !ok.empty() && last - ok.front().logit < -16 * std::max(1.0f, p.temperature);
+        if (all || negligible || ok.size() >= enough) {
+            break;
+        }
+    }
+    if (ok.empty()) {
+        throw failure(QUERN_FAILED, "no token fits the grammar here");
+    }
+    return greedy ? ok.front().id : pick_from(ok, ok.front().logit);
+}
+
+static void check_params(const quern_model & m, const quern_sampler_params & p) {
+    auto bad = [](const char * name, double v, const char * range) {
+        throw failure(QUERN_BAD_ARG, format("%s %g is out of range %s", name, v, range));
+    };
+    if (!(p.temperature >= 0 && p.temperature <= 100)) {
+        bad("temperature", p.temperature, "[0, 100]");
+    }
+    if (!(p.top_p > 0 && p.top_p <= 1)) {
+        bad("top_p", p.top_p, "(0, 1]");
+    }
+    if (!(p.min_p >= 0 && p.min_p <= 1)) {
+        bad("min_p", p.min_p, "[0, 1]");
+    }
+    if (p.top_k < 0) {
+        bad("top_k", p.top_k, "[0, vocabulary]");
+    }
+    if (!(p.presence >= -100 && p.presence <= 100)) {
+        bad("presence penalty", p.presence, "[-100, 100]");
+    }
+    if (!(p.frequency >= -100 && p.frequency <= 100)) {
+        bad("frequency penalty", p.frequency, "[-100, 100]");
+    }
+    if (!(p.repeat > 0 && p.repeat <= 100)) {
+        bad("repeat penalty", p.repeat, "(0, 100]");
+    }
+    if (p.repeat_last_n < 0 || p.repeat_last_n > 1 << 20) {
+        bad("repeat_last_n", p.repeat_last_n, "[0, 1048576]");
+    }
+    for (int i = 0; i < p.n_bias; i++) {
+        if (p.bias[i].token < 0 || p.bias[i].token >= m.n_vocab) {
+            bad("biased token", p.bias[i].token, "of the vocabulary");
+        }
+        if (std::isnan(p.bias[i].bias)) {
+            bad("bias", p.bias[i].bias, "of numbers");
+        }
+    }
+    for (int i = 0; i < p.n_lazy_tokens; i++) {
+        if (p.lazy_tokens[i] < 0 || p.lazy_tokens[i] >= m.n_vocab) {
+            bad("trigger token", p.lazy_tokens[i], "of the vocabulary");
+        }
+    }
+}
+
+int quern_sampler_new(quern_model * m, const quern_sampler_params * p, quern_sampler ** out, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        *out = nullptr;
+        if (m->n_vocab <= 0) {
+            throw failure(QUERN_UNSUPPORTED, "the model has no vocabulary");
+        }
+        check_params(*m, *p);
+        auto s = std::make_unique<quern_sampler>();
+        s->m   = m;
+        s->p   = *p;
+        s->rng.seed(p->seed);
+        if (p->repeat != 1.0f) {
+            s->ring.assign(p->repeat_last_n, -1);
+        }
+        s->bias.assign(p->bias, p->bias + p->n_bias);
+        if (p->grammar) {
+            capture      log;
+            assert_guard asserts;
+            s->grammar = std::make_unique<grammar>(*m, p->grammar, p->lazy_tokens, p->n_lazy_tokens, p->lazy_words,
+                                                   p->n_lazy_words);
+        }
+        s->p.grammar = nullptr;
+        s->p.bias    = nullptr;
+        s->p.lazy_tokens = nullptr;
+        s->p.lazy_words  = nullptr;
+        *out             = s.release();
+        return QUERN_OK;
+    });
+}
+
+void quern_sampler_free(quern_sampler * s) { delete s; }
+
+int quern_sampler_prompt(quern_sampler * s, const int32_t * tokens, int32_t n) {
+    return guard(nullptr, [&]() -> int {
+        const int32_t keep = (int32_t) std::min((size_t) n, s->ring.size());
+        for (int32_t i = n - keep; i < n; i++) {
+            if (tokens[i] < 0 || tokens[i] >= s->m->n_vocab) {
+                return QUERN_BAD_ARG;
+            }
+            s->remember(tokens[i]);
+        }
+        return QUERN_OK;
+    });
+}
+
+int quern_sampler_grammar_accepts(quern_sampler * s, const int32_t * tokens, int32_t n, int32_t * taken,
+                                  quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        if (!s->grammar) {
+            throw failure(QUERN_BAD_ARG, "the sampler has no grammar");
+        }
+        assert_guard asserts;
+        for (*taken = 0; *taken < n; ++*taken) {
+            const int32_t t = tokens[*taken];
+            if (t < 0 || t >= s->m->n_vocab) {
+                throw failure(QUERN_BAD_ARG, format("token %d is not in the vocabulary", t));
+            }
+            if (s->grammar->active() && !s->grammar->allows(t)) {
+                break;
+            }
+            s->grammar->accept(t);
+        }
+        return QUERN_OK;
+    });
+}
