@@ -1,0 +1,11 @@
+//go:build !linux
+
+package capacity
+
+import "runtime"
+
+// Cores is how many threads a step may use.
+func Cores() int { return runtime.NumCPU() }
+
+// Memory is how many bytes this process can still take: not known here.
+func Memory() int64 { return 0 }
