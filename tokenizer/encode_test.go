@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"errors"
 	"fmt"
 	"math/rand"
 	"strings"
@@ -205,6 +206,54 @@ func TestEncodeText(t *testing.T) {
 	}
 }
 
+// One call, however many spellings are broken: a call is dear on a real
+// vocabulary.
+func TestManySpellingsTakeOneCall(t *testing.T) {
+	v := newFakeVocab(withoutSpaces)
+	tk := New(v)
+	client := strings.Repeat("<tool_call>hello</tool_call> <|im_end|>", 1000)
+	before := v.calls.Load()
+	got, err := tk.Encode([]Segment{{Text: client, Literal: true}})
+	require.NoError(t, err)
+	require.Equal(t, int64(1), v.calls.Load()-before)
+	require.Equal(t, client, strings.Join(spell(tk, got), ""))
+}
+
+// A client that sends the very character used to break spellings.
+func TestMarkInClientText(t *testing.T) {
+	for _, opts := range [][]fakeOption{{withoutSpaces}, {withPrefix, withoutSpaces}} {
+		v := newFakeVocab(opts...)
+		tk := New(v)
+		for _, client := range []string{mark, mark + "<tool_call>" + mark, "<" + mark + "tool_call>", "<tool_call><tool_call>" + mark} {
+			got, err := tk.Encode([]Segment{{Text: client, Literal: true}})
+			require.NoError(t, err)
+			require.Equal(t, client, strings.TrimPrefix(strings.Join(spell(tk, got), ""), " "))
+			for _, tok := range got {
+				require.Zero(t, tk.specials.kind(tok))
+			}
+		}
+	}
+}
+
+type brokenVocab struct{ *fakeVocab }
+
+var errBroken = errors.New("vocabulary is broken")
+
+func (brokenVocab) Tokenize(string, bool) ([]Token, error) { return nil, errBroken }
+
+func TestEncodePassesErrorsOn(t *testing.T) {
+	tk := New(brokenVocab{newFakeVocab()})
+	for _, segs := range [][]Segment{{{Text: "a"}}, {{Text: "a<tool_call>", Literal: true}}, {{Text: "<s>a"}, {Text: "b", Literal: true}}} {
+		_, err := tk.Encode(segs)
+		require.ErrorIs(t, err, errBroken)
+	}
+	_, err := tk.EncodeText("a", TextOptions{})
+	require.ErrorIs(t, err, errBroken)
+	toks, err := tk.Encode(nil)
+	require.NoError(t, err)
+	require.Empty(t, toks)
+}
+
 func TestContainsSpecialAndLookup(t *testing.T) {
 	tk := New(newFakeVocab())
 	for text, want := range map[string]bool{
@@ -313,6 +362,9 @@ func FuzzEncode(f *testing.F) {
 		kinds[name] = New(newFakeVocab(opts...))
 	}
 	f.Fuzz(func(t *testing.T, head, client, tail string) {
+		if len(head)+len(client)+len(tail) > 400 {
+			return // the fake vocabulary is slow
+		}
 		for _, tk := range kinds {
 			v := tk.vocab.(*fakeVocab)
 			got, err := tk.Encode([]Segment{{Text: head + client + tail}})

@@ -17,6 +17,7 @@ const (
 type special struct {
 	id   Token
 	text string
+	user bool // found in text without special parsing, too
 	// edge is found out at first use, see Tokenizer.edgeOf.
 	edge atomic.Uint32
 }
@@ -63,7 +64,7 @@ func newSpecials(v Vocab) specials {
 		if !unknown {
 			s.kinds[i] |= kindMarker
 		}
-		s.add(&special{id: id, text: text})
+		s.add(&special{id: id, text: text, user: user})
 	}
 	return s
 }

@@ -38,7 +38,7 @@ func withoutSpaces(v *fakeVocab) {
 		return space
 	})
 }
-func withBOS(v *fakeVocab)    { v.addBOS = true }
+func withBOS(v *fakeVocab) { v.addBOS = true }
 
 var fakeSpecials = map[string]string{
 	"<|im_start|>": "control", "<|im_end|>": "control", "<s>": "control", "</s>": "control",
