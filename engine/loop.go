@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"errors"
+	"runtime"
+	"time"
+)
+
+// run is the engine: it owns the backend until Close. Each turn lets requests
+// join and leave, spends one budget of rows, makes one Step, and hands out what
+// was sampled.
+func (e *Engine) run() {
+	runtime.LockOSThread()
+	defer close(e.done)
+	e.batch = e.backend.Batch()
+	for e.receive() {
+		e.admit()
+		shares := e.plan()
+		err := e.step(shares)
+		e.deliver(shares, err)
+		e.publish()
+	}
+	e.cache.flush()
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.closeError = e.backend.Close()
+}
+
+// plan decides on the rows of the next step. Where the cells don't suffice for
+// it, the newest sequences go back to the queue.
+func (e *Engine) plan() []share {
+	for len(e.running) > 0 {
+		e.pending = e.pending[:0]
+		decoding := 0
+		for _, s := range e.running {
+			e.pending = append(e.pending, s.pending())
+			if s.pending() == 1 {
+				decoding++
+			}
+		}
+		b := e.budget(decoding)
+		e.shares = plan(e.shares[:0], e.pending, b)
+		rows := 0
+		for _, sh := range e.shares {
+			rows += sh.rows
+		}
+		if !starved(e.pending, b.cells) && e.cache.makeRoom(rows) {
+			return e.shares
+		}
+		e.giveWay()
+	}
+	return nil
+}
+
+func (e *Engine) budget(decoding int) budget {
+	b := budget{rows: e.limits.Batch, cells: e.limits.Batch, prefill: e.costs.chunk(decoding)}
+	if e.rowCap > 0 {
+		b.rows = min(b.rows, e.rowCap)
+	}
+	if !e.limits.Unified {
+		return b
+	}
+	if len(e.running) == 1 {
+		// It may have all there is, and only the backend knows how much that is.
+		e.cache.ceiling = e.limits.Cells
+	}
+	b.cells = max(0, e.cache.ceiling-e.cellsRunning())
+	return b
+}
+
+// step fills the batch and lets the backend compute it.
+func (e *Engine) step(shares []share) error {
+	if len(shares) == 0 {
+		return nil
+	}
+	b := e.batch
+	b.N = 0
+	decode, prefill := 0, 0
+	for _, sh := range shares {
+		s := e.running[sh.seq]
+		at := s.computed()
+		if e.pending[sh.seq] == 1 {
+			decode++
+		} else {
+			prefill += sh.rows
+		}
+		for i := range sh.rows {
+			b.Token[b.N] = s.tokens[at+i]
+			b.Pos[b.N] = int32(at + i)
+			b.Seq[b.N] = s.kv.id
+			b.Want[b.N] = -1
+			b.Sampler[b.N] = s.request.Sampler
+			b.N++
+		}
+		if sh.rows == e.pending[sh.seq] {
+			b.Want[b.N-1] = int32(s.request.Logprobs) + 1
+		}
+	}
+	start := time.Now()
+	err := e.backend.Step(b)
+	e.now = time.Now()
+	e.stats.Steps++
+	if err == nil {
+		took := e.now.Sub(start)
+		e.costs.observe(decode, prefill, took)
+		e.stepTime.add(took.Seconds(), 0.1)
+	}
+	return err
+}
+
+// deliver books what a step has done. After an error other than that of a single
+// row, nothing was sampled.
+func (e *Engine) deliver(shares []share, err error) {
+	if len(shares) == 0 {
+		return
+	}
+	switch {
+	case err == nil:
+		e.book(shares)
+	case errors.Is(err, ErrNoCells):
+		e.squeeze()
+	case errors.Is(err, ErrAborted):
+		e.rollBack(shares)
+	default:
+		e.failStep(shares, err)
+	}
+}

@@ -1,0 +1,41 @@
+package engine
+
+import "time"
+
+// sequence is one request inside the loop: plain data, owned by the engine
+// goroutine once it has been taken from the inbox.
+type sequence struct {
+	stream  *Stream
+	request Request
+	arrival uint64
+	tokens  []Token   // the prompt, then what was sampled
+	kv      *resident // nil while it waits
+	maxOut  int
+	out     int         // tokens sampled
+	unwatch func() bool // stops watching the context of Submit
+
+	// Its prompt is in Engine.coming while it computes it.
+	coming entry[*sequence]
+	// It waits until leader, which computes the same head, has got to shared.
+	leader *sequence
+	shared int
+
+	submitted, started, first, last time.Time
+}
+
+// prompt is how many of its tokens are the prompt.
+func (s *sequence) prompt() int { return len(s.tokens) - s.out }
+
+// computed is how many of its tokens are in the KV cache.
+func (s *sequence) computed() int {
+	if s.kv == nil {
+		return 0
+	}
+	return s.kv.length
+}
+
+// pending is how many tokens are still to be computed before one is sampled.
+func (s *sequence) pending() int { return len(s.tokens) - s.computed() }
+
+// left is how many more tokens it may sample.
+func (s *sequence) left() int { return s.maxOut - s.out }

@@ -1,0 +1,67 @@
+package engine
+
+import "time"
+
+// Stats is a snapshot of the engine: gauges and counters since the start.
+type Stats struct {
+	Running, Waiting     int
+	CellsUsed, CellsIdle int // used by anyone; of these, only by idle prefixes
+	CellsTotal           int
+	IdlePrefixes         int
+
+	PromptTokens    uint64 // of requests that started
+	CachedTokens    uint64 // of these, reused from the prefix cache
+	GeneratedTokens uint64
+	// PrefixQueries and PrefixHits count tokens asked for and found in the cache.
+	PrefixQueries, PrefixHits uint64
+
+	Submitted, Finished, Cancelled, Failed uint64 // requests
+	Refused                                uint64 // queue full or draining
+	Preemptions, Evictions                 uint64
+	Steps, FailedSteps                     uint64
+
+	StepTime       time.Duration // exponentially weighted mean
+	DecodeStepTime time.Duration // of a step with one decode row, as estimated; 0 = not known
+
+	Healthy, Draining bool
+}
+
+// Stats returns what the last step left behind. It never waits for the loop.
+func (e *Engine) Stats() Stats {
+	e.statsMu.Lock()
+	s := e.published
+	e.statsMu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.Waiting = max(0, e.active-s.Running)
+	s.Submitted, s.Refused, s.Draining = e.submitted, e.refused, e.draining
+	return s
+}
+
+// publish makes the loop's state visible to Stats.
+func (e *Engine) publish() {
+	s := &e.stats
+	s.Running = len(e.running)
+	s.CellsUsed = e.cache.ledger.used
+	s.CellsIdle = s.CellsUsed - e.cellsRunning()
+	s.CellsTotal = e.limits.Cells
+	s.IdlePrefixes = len(e.cache.idle)
+	s.Evictions = e.cache.evictions
+	s.StepTime = time.Duration(float64(e.stepTime) * float64(time.Second))
+	s.DecodeStepTime = time.Duration(e.costs.step(1) * float64(time.Second))
+	s.Healthy = e.failures < e.config.MaxFailures
+	e.statsMu.Lock()
+	e.published = *s
+	e.statsMu.Unlock()
+}
+
+// cellsRunning counts the cells that running sequences hold.
+func (e *Engine) cellsRunning() int {
+	l := &e.cache.ledger
+	l.begin()
+	n := 0
+	for _, s := range e.running {
+		n += l.count(s.kv.tail)
+	}
+	return n
+}
