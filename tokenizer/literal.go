@@ -46,7 +46,7 @@ func (s *specials) breaks(text string) []int {
 		if !s.first[text[i]] {
 			continue
 		}
-		if sp := s.longest(text, i); sp != nil && sp.user {
+		if s.userAt(text, i) {
 			_, n := utf8.DecodeRuneInString(text[i:])
 			breaks = append(breaks, i+n)
 		}

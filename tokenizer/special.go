@@ -117,6 +117,16 @@ func (s *specials) longest(text string, i int) *special {
 	return found
 }
 
+// userAt tells whether text spells a user-defined token from position i on.
+func (s *specials) userAt(text string, i int) bool {
+	for n := &s.root; n != nil && i < len(text); i++ {
+		if n = n.child(text[i]); n != nil && n.end != nil && n.end.user {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *specials) in(text string) bool {
 	for i := range len(text) {
 		if s.first[text[i]] && s.longest(text, i) != nil {
