@@ -1,0 +1,58 @@
+package llama
+
+import (
+	"context"
+	"fmt"
+
+	"quern/cgo"
+)
+
+// Options size the context of a model.
+type Options struct {
+	Cells     int // KV cells in all
+	Parallel  int // sequences that run at once
+	Threads   int
+	Batch     int
+	UBatch    int
+	KVType    string // f16, q8_0 or q4_0
+	FlashAttn string // auto, on or off
+	NoMMap    bool
+	Progress  func(fraction float32)
+}
+
+// idleSequences is how many finished conversations can keep their KV beside the
+// running ones. An id costs a row of logits (its vocabulary times 4 bytes, in
+// memory that is only touched when the row is used), so there is a limit.
+const idleSequences = 56
+
+// maxSequences is llama.cpp's own limit (LLAMA_MAX_SEQ).
+const maxSequences = 256
+
+// Open loads a model and makes a context for it. Cancelling ctx stops the load.
+func Open(ctx context.Context, path string, o Options) (*Backend, error) {
+	m, err := cgo.LoadModel(ctx, path, cgo.LoadOptions{NoMMap: o.NoMMap, Progress: o.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", path, err)
+	}
+	c, err := cgo.NewContext(m, cgo.ContextParams{
+		Ctx: o.Cells, Batch: o.Batch, UBatch: o.UBatch, SeqMax: min(maxSequences, o.Parallel+idleSequences),
+		Threads: o.Threads, ThreadsBatch: o.Threads, Unified: true, KVType: o.KVType, FlashAttn: o.FlashAttn,
+	})
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("load %s: %w", path, err)
+	}
+	return newBackend(m, c), nil
+}
+
+// Vocab is the vocabulary of the model, for the tokenizer.
+func (b *Backend) Vocab() *cgo.Vocab { return b.model.Vocab() }
+
+// Model describes the loaded weights.
+func (b *Backend) Model() cgo.ModelInfo { return b.model.Info() }
+
+// Params are the sizes in effect.
+func (b *Backend) Params() cgo.ContextParams { return b.context.Params() }
+
+// KVBytes is the size of the KV cache in bytes.
+func (b *Backend) KVBytes() int64 { return b.context.KVBytes() }
