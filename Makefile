@@ -34,7 +34,9 @@ export CGO_CXXFLAGS := $(C_FLAGS)
 # Without .git (a tarball) the program says what the Go toolchain recorded.
 VERSION ?= $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null))
 COMMIT  ?= $(if $(wildcard .git),$(shell git rev-parse HEAD 2>/dev/null))
-LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION)) $(if $(COMMIT),-X main.commit=$(COMMIT))
+LLAMA_COMMIT = $(shell sed -n 's/.*LLAMA_COMMIT = "\(.*\)";/\1/p' cgo/llama.cpp/../build-info.cpp 2>/dev/null)
+# Read when used: the link that it looks behind is laid by deps.
+LDFLAGS = -X 'main.version=$(VERSION)' -X 'main.commit=$(COMMIT)' -X 'main.llamaCommit=$(LLAMA_COMMIT)'
 
 # ---- models ------------------------------------------------------------------
 FETCH      := $(PYTHON) -B models/fetch/fetch.py

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern/models/gguf"
+)
+
+// quern runs a command line as main does.
+func quern(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"unknown command", []string{"sevre"}, []string{`unknown command "sevre"`, "Did you mean this?", "serve", "See quern --help"}},
+		{"unknown flag", []string{"show", "--colour"}, []string{"--colour", "See quern show --help"}},
+		{"no model to show", []string{"show"}, []string{"quern show takes one argument"}},
+		{"two models", []string{"serve", "a", "b"}, []string{"serves one model"}},
+		{"model twice", []string{"serve", "a", "--model", "b"}, []string{"given twice"}},
+		{"no model", []string{"serve"}, []string{"no model", "make run"}},
+		{"flag out of its limits", []string{"serve", "m.gguf", "--parallel", "0"}, []string{"parallel: 0", "1 to 256"}},
+		{"argument to version", []string{"version", "x"}, []string{"takes no arguments"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := quern(t, tc.args...)
+			require.Equal(t, exitUsage, code)
+			require.Empty(t, stdout)
+			for _, want := range tc.want {
+				require.Contains(t, stderr, want)
+			}
+		})
+	}
+}
+
+func TestUnknownVariable(t *testing.T) {
+	t.Setenv("QUERN_CTXSIZE", "1")
+	code, _, stderr := quern(t, "serve", "m.gguf")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "QUERN_CTXSIZE")
+}
+
+func TestVersion(t *testing.T) {
+	code, stdout, _ := quern(t, "version", "--json")
+	require.Equal(t, exitOK, code)
+	var v provenance
+	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
+	require.NotEmpty(t, v.Version)
+	require.NotEmpty(t, v.Features)
+
+	code, stdout, _ = quern(t, "version")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "quern "+v.Version)
+}
+
+func TestCPUOf(t *testing.T) {
+	require.Equal(t, "znver3", cpuOf("-O3 -march=znver3 -mavx2 -DX"))
+	require.Equal(t, "native", cpuOf("-O3 -mcpu=native"))
+	require.Empty(t, cpuOf("-O2 -g"))
+}
+
+func TestShow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	w := gguf.Writer{}
+	w.Text("general.architecture", "llama")
+	w.Text("general.name", "evil \x1b[31m name")
+	w.Text("tokenizer.chat_template", "{{ '<b>' }}")
+	require.NoError(t, w.WriteFile(path))
+
+	code, stdout, stderr := quern(t, "show", path)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "evil ·[31m name", "a file cannot steer the terminal")
+
+	code, stdout, _ = quern(t, "show", "--template", path)
+	require.Equal(t, exitOK, code)
+	require.Equal(t, "{{ '<b>' }}\n", stdout)
+
+	code, stdout, _ = quern(t, "show", "--json", path)
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, `"chat_template": "{{ '<b>' }}"`)
+	require.True(t, json.Valid([]byte(stdout)))
+
+	code, stdout, _ = quern(t, "show", "--metadata", "--tensors", path)
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "general.architecture")
+
+	require.NoError(t, os.WriteFile(path, []byte("PK\x03\x04"), 0o600))
+	code, _, stderr = quern(t, "show", path)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stderr, "zip archive")
+}
