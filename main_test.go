@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"quern/models/gguf"
@@ -102,4 +103,20 @@ func TestShow(t *testing.T) {
 	code, _, stderr = quern(t, "show", path)
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, stderr, "zip archive")
+}
+
+// The table of flags in the README names each flag, and no other.
+func TestReadmeHasEveryFlag(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	flags := serveCommand().Flags()
+	flags.VisitAll(func(f *pflag.Flag) {
+		require.Contains(t, string(readme), "| `--"+f.Name+"` |", "the flag is not in the table")
+	})
+	for line := range strings.Lines(string(readme)) {
+		if rest, ok := strings.CutPrefix(line, "| `--"); ok {
+			name, _, _ := strings.Cut(rest, "`")
+			require.NotNil(t, flags.Lookup(name), "the table has a flag that is not there: %s", name)
+		}
+	}
 }
