@@ -25,9 +25,9 @@ func (t *Tokenizer) guarded(text string, follows bool) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		more, err := t.leaks(text, toks)
-		if err != nil || len(more) == 0 {
-			return toks, err
+		more := t.leaks(text, toks)
+		if len(more) == 0 {
+			return toks, nil
 		}
 		n := len(breaks)
 		breaks = append(breaks, more...)
@@ -55,8 +55,9 @@ func (s *specials) breaks(text string) []int {
 }
 
 // leaks gives the places that break each spelling of the special tokens that
-// stand among toks all the same.
-func (t *Tokenizer) leaks(text string, toks []Token) ([]int, error) {
+// stand among toks all the same. One that is not spelled in text is what the
+// vocabulary makes of unknown words, and stays.
+func (t *Tokenizer) leaks(text string, toks []Token) []int {
 	var breaks []int
 	var seen []Token
 	for _, tok := range toks {
@@ -66,20 +67,16 @@ func (t *Tokenizer) leaks(text string, toks []Token) ([]int, error) {
 		seen = append(seen, tok)
 		spelling := string(t.vocab.Piece(tok))
 		_, inside := utf8.DecodeRuneInString(spelling)
-		found := false
 		for at := 0; inside < len(spelling); at += inside {
 			i := strings.Index(text[at:], spelling)
 			if i < 0 {
 				break
 			}
 			at += i
-			breaks, found = append(breaks, at+inside), true
-		}
-		if !found {
-			return nil, fmt.Errorf("literal text gives the special token %d (%q)", tok, spelling)
+			breaks = append(breaks, at+inside)
 		}
 	}
-	return breaks, nil
+	return breaks
 }
 
 // tokenizeMarked tokenises text with marks at the breaks and takes their
