@@ -1,0 +1,291 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// string writes a string with its length, patterns and formats.
+func (c *compiler) string(f *flat) (string, error) {
+	if f.maxLen >= 0 && f.minLen > f.maxLen {
+		return "", unsatisfiable(f.path)
+	}
+	if f.maxLen > maxRepeat {
+		f.maxLen = -1
+	}
+	if f.minLen > maxRepeat {
+		if err := c.relax(f.path, "minLength %d is too large", f.minLen); err != nil {
+			return "", err
+		}
+		f.minLen = 0
+	}
+	if len(f.patterns) == 0 && len(f.formats) == 0 {
+		return c.sizedString(f.minLen, f.maxLen)
+	}
+	d, err := c.stringAutomaton(f)
+	if err != nil {
+		return "", err
+	}
+	if d == nil {
+		return c.sizedString(f.minLen, f.maxLen)
+	}
+	reduced, ok := d.reduce()
+	if !ok {
+		return "", unsatisfiable(f.path)
+	}
+	expr, err := c.b.automaton(reduced, jsonString, quote(`"`))
+	return `"\"" ` + expr, err
+}
+
+func (c *compiler) sizedString(lo, hi int) (string, error) {
+	if lo == 0 && hi < 0 {
+		return c.b.prim("string"), nil
+	}
+	expr, err := c.b.repeat(c.b.prim("char"), lo, hi)
+	if expr != "" {
+		expr += " "
+	}
+	return `"\"" ` + expr + `"\""`, err
+}
+
+// stringAutomaton joins all that is said about a string's text; nil means
+// that nothing can be said.
+func (c *compiler) stringAutomaton(f *flat) (*dfa, error) {
+	var d *dfa
+	join := func(other *dfa, path string) error {
+		if other == nil {
+			return nil
+		}
+		both, err := intersectAll(d, other)
+		if err != nil {
+			return c.relax(path, "%v", err)
+		}
+		d = both
+		return nil
+	}
+	for _, p := range f.patterns {
+		other, err := c.pattern(p)
+		if err == nil {
+			err = join(other, p.path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range f.formats {
+		if err := join(formatAutomaton(name), f.path); err != nil {
+			return nil, err
+		}
+	}
+	if f.hasEnum {
+		var words []string
+		for _, v := range f.enum {
+			if v.kind == kindString {
+				words = append(words, v.text)
+			}
+		}
+		other, err := wordSet(words, false)
+		if err == nil {
+			err = join(other, f.path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if f.minLen > 0 || f.maxLen >= 0 {
+		other, err := lengthBetween(f.minLen, f.maxLen)
+		if err != nil {
+			return d, c.relax(f.path, "a length beside a pattern is %v", err)
+		}
+		return d, join(other, f.path)
+	}
+	return d, nil
+}
+
+// pattern compiles a pattern. What is no regular expression at all is an
+// error even where much is relaxed: to ignore it would be to fail open.
+func (c *compiler) pattern(p located) (*dfa, error) {
+	d, err := compilePattern(p.text)
+	switch {
+	case errors.Is(err, errUnsupported) || errors.Is(err, errTooLarge):
+		return nil, c.relax(p.path, "%v", err)
+	case err != nil:
+		return nil, errorAt(p.path, "not a regular expression: %v", err)
+	}
+	return d, nil
+}
+
+// intersectAll is intersect where nil stands for "everything".
+func intersectAll(a, b *dfa) (*dfa, error) {
+	if a == nil {
+		return b, nil
+	}
+	return intersect(a, b)
+}
+
+// complement accepts what d does not.
+func complement(d *dfa) *dfa {
+	sink := len(d.states)
+	out := &dfa{states: make([]dfaState, sink+1)}
+	for i, s := range append(d.states[:sink:sink], dfaState{}) {
+		n := &out.states[i]
+		n.accept = !s.accept
+		for _, a := range alphabet {
+			lo := a.lo
+			for _, e := range s.edges {
+				if e.hi < lo || e.lo > a.hi {
+					continue
+				}
+				if e.lo > lo {
+					n.edges = append(n.edges, dfaEdge{lo, e.lo - 1, sink})
+				}
+				n.edges = append(n.edges, dfaEdge{max(lo, e.lo), min(e.hi, a.hi), e.to})
+				lo = e.hi + 1
+			}
+			if lo <= a.hi {
+				n.edges = append(n.edges, dfaEdge{lo, a.hi, sink})
+			}
+		}
+	}
+	return out
+}
+
+// number writes an integer or a number with its bounds.
+func (c *compiler) number(f *flat) (string, error) {
+	whole := f.types&typeFraction == 0
+	if f.lo == nil && f.hi == nil && len(f.multipleOf) == 0 {
+		if whole {
+			return c.b.prim("integer"), nil
+		}
+		return c.b.prim("number"), nil
+	}
+	var step *big.Int
+	for _, m := range f.multipleOf {
+		d, _ := parseDecimal(m.text)
+		k := d.rat.Num()
+		switch {
+		case !d.isInt() || !k.IsInt64() || k.Int64() > 1000 || step != nil:
+			if err := c.relax(m.path, "multipleOf %s cannot be enforced", m.text); err != nil {
+				return "", err
+			}
+		default:
+			step, whole = k, true
+		}
+	}
+	pattern := numberPattern(f.lo, f.hi)
+	if whole {
+		pattern = integerPattern(f.lo, f.hi)
+	}
+	if pattern == "" {
+		return "", unsatisfiable(f.path)
+	}
+	d, err := compilePattern("^" + pattern + "$")
+	if err == nil && step != nil && step.Int64() > 1 {
+		d, err = intersect(d, multiplesOf(int(step.Int64())))
+	}
+	if err != nil {
+		return "", errorAt(f.path, "bounds: %v", err)
+	}
+	reduced, ok := d.reduce()
+	if !ok {
+		return "", unsatisfiable(f.path)
+	}
+	return c.b.automaton(reduced, plainText, "")
+}
+
+// multiplesOf accepts the integers that k divides, by their remainder so far.
+func multiplesOf(k int) *dfa {
+	d := &dfa{states: make([]dfaState, k+2)} // remainders 0..k-1 at 2 and up
+	sign := dfaEdge{'-', '-', 1}
+	d.states[0].edges = []dfaEdge{sign}
+	for digit := range 10 {
+		e := dfaEdge{rune('0' + digit), rune('0' + digit), 2 + digit%k}
+		d.states[0].edges = append(d.states[0].edges, e)
+		d.states[1].edges = append(d.states[1].edges, e)
+	}
+	for r := range k {
+		s := &d.states[2+r]
+		s.accept = r == 0
+		for digit := range 10 {
+			s.edges = append(s.edges, dfaEdge{rune('0' + digit), rune('0' + digit), 2 + (r*10+digit)%k})
+		}
+	}
+	return d
+}
+
+// allowed are the values of an enum that the rest of the alternative admits.
+func (c *compiler) allowed(f *flat) ([]*value, error) {
+	var out []*value
+	var text *dfa
+	if len(f.patterns)+len(f.formats) > 0 || f.minLen > 0 || f.maxLen >= 0 {
+		g := *f
+		g.hasEnum = false
+		var err error
+		if text, err = c.stringAutomaton(&g); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range f.enum {
+		if f.admits(v, text) {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+func (f *flat) admits(v *value, text *dfa) bool {
+	switch v.kind {
+	case kindNull:
+		return f.types&typeNull != 0
+	case kindBool:
+		return f.types&typeBool != 0
+	case kindString:
+		return f.types&typeString != 0 && (text == nil || text.accepts(v.text))
+	case kindArray:
+		return f.types&typeArray != 0
+	case kindObject:
+		return f.types&typeObject != 0
+	}
+	d, ok := parseDecimal(v.text)
+	if !ok {
+		return f.types&typeNumber == typeNumber
+	}
+	if f.types&typeInteger == 0 || f.types&typeFraction == 0 && !d.isInt() {
+		return false
+	}
+	in := func(b *bound, sign int) bool {
+		return b == nil || d.cmp(b.at) == sign || d.cmp(b.at) == 0 && !b.exclusive
+	}
+	return in(f.lo, 1) && in(f.hi, -1)
+}
+
+// literals writes fixed values. Many strings become one automaton, so that the
+// sampler follows one path and not one for each.
+func (c *compiler) literals(values []*value) ([]string, error) {
+	const few = 8
+	var words, out []string
+	for _, v := range values {
+		if v.kind == kindString && len(values) > few {
+			words = append(words, v.text)
+			continue
+		}
+		var b strings.Builder
+		v.write(&b)
+		out = append(out, quote(b.String()))
+	}
+	if len(words) == 0 {
+		return out, nil
+	}
+	d, err := wordSet(words, false)
+	if err != nil {
+		return nil, fmt.Errorf("enum of %d strings: %w", len(words), err)
+	}
+	reduced, ok := d.reduce()
+	if !ok {
+		return out, nil
+	}
+	expr, err := c.b.automaton(reduced, jsonString, quote(`"`))
+	return append([]string{`"\"" ` + expr}, out...), err
+}
