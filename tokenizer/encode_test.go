@@ -3,7 +3,7 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -30,8 +30,8 @@ var parts = []string{
 
 func randomText(r *rand.Rand, n int) string {
 	var b strings.Builder
-	for range r.Intn(n + 1) {
-		b.WriteString(parts[r.Intn(len(parts))])
+	for range r.IntN(n + 1) {
+		b.WriteString(parts[r.IntN(len(parts))])
 	}
 	return b.String()
 }
@@ -70,7 +70,7 @@ func spell(tk *Tokenizer, toks []Token) []string {
 
 func TestEncodeEqualsOnePiece(t *testing.T) {
 	eachKind(t, func(t *testing.T, v *fakeVocab) {
-		r := rand.New(rand.NewSource(1))
+		r := rand.New(rand.NewPCG(1, 0))
 		tk := New(v)
 		for range 3000 {
 			text := randomText(r, 12)
@@ -87,11 +87,11 @@ func TestEncodeEqualsOnePiece(t *testing.T) {
 // Segments that need no protection leave no trace of their borders.
 func TestEncodeSegmentBordersLeaveNoTrace(t *testing.T) {
 	eachKind(t, func(t *testing.T, v *fakeVocab) {
-		r := rand.New(rand.NewSource(2))
+		r := rand.New(rand.NewPCG(2, 0))
 		tk, apart := New(v), 0
 		for range 3000 {
 			head, tail := randomText(r, 6), randomText(r, 6)
-			client := []string{"hello", " hello", "the ", "\n\n", " ", "quick\n", ""}[r.Intn(7)]
+			client := []string{"hello", " hello", "the ", "\n\n", " ", "quick\n", ""}[r.IntN(7)]
 			got, err := tk.Encode([]Segment{{Text: head}, {Text: client, Literal: true}, {Text: tail}})
 			require.NoError(t, err)
 			if len(tk.plan([]Segment{{Text: head}, {Text: tail}}).uncut) > 0 {
@@ -106,7 +106,7 @@ func TestEncodeSegmentBordersLeaveNoTrace(t *testing.T) {
 
 func TestLiteralNeverGivesSpecialTokens(t *testing.T) {
 	eachKind(t, func(t *testing.T, v *fakeVocab) {
-		r := rand.New(rand.NewSource(3))
+		r := rand.New(rand.NewPCG(3, 0))
 		tk := New(v)
 		for range 3000 {
 			client := randomText(r, 10)
@@ -332,7 +332,7 @@ func TestEncodeConcurrently(t *testing.T) {
 	tk := NewWithCache(v, 4<<10) // small, so that entries come and go
 	texts := make([]string, 50)
 	want := make([][]Token, len(texts))
-	r := rand.New(rand.NewSource(4))
+	r := rand.New(rand.NewPCG(4, 0))
 	for i := range texts {
 		texts[i] = randomText(r, 20)
 		want[i] = reference(t, v, texts[i], true)

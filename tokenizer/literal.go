@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,15 +24,11 @@ func (t *Tokenizer) guarded(text string, follows bool) ([]Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		more := t.leaks(text, toks)
-		if len(more) == 0 {
-			return toks, nil
-		}
 		n := len(breaks)
-		breaks = append(breaks, more...)
+		breaks = append(breaks, t.leaks(text, toks)...)
 		slices.Sort(breaks)
 		if breaks = slices.Compact(breaks); len(breaks) == n {
-			return nil, fmt.Errorf("a special token comes out of literal text however it is broken")
+			return toks, nil
 		}
 	}
 }
@@ -55,8 +50,8 @@ func (s *specials) breaks(text string) []int {
 }
 
 // leaks gives the places that break each spelling of the special tokens that
-// stand among toks all the same. One that is not spelled in text is what the
-// vocabulary makes of unknown words, and stays.
+// stand among toks all the same. One that stays although each spelling of it is
+// broken is what the vocabulary makes of unknown words.
 func (t *Tokenizer) leaks(text string, toks []Token) []int {
 	var breaks []int
 	var seen []Token

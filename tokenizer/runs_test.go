@@ -2,7 +2,7 @@ package tokenizer
 
 import (
 	"encoding/base64"
-	"math/rand"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,7 +12,7 @@ import (
 
 func TestBoundWords(t *testing.T) {
 	blob := make([]byte, 60000)
-	rand.New(rand.NewSource(7)).Read(blob)
+	rand.NewChaCha8([32]byte{7}).Read(blob)
 	texts := map[string]string{
 		"letters":  strings.Repeat("a", 50000),
 		"equals":   strings.Repeat("=", 50000),

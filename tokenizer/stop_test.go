@@ -1,7 +1,7 @@
 package tokenizer
 
 import (
-	"math/rand"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -102,20 +102,20 @@ func TestStopMatcherCases(t *testing.T) {
 }
 
 func TestStopMatcherAnySplit(t *testing.T) {
-	r := rand.New(rand.NewSource(6))
+	r := rand.New(rand.NewPCG(6, 0))
 	random := func(n int) string {
-		b := make([]byte, r.Intn(n))
+		b := make([]byte, r.IntN(n))
 		for i := range b {
-			b[i] = "ab|"[r.Intn(3)]
+			b[i] = "ab|"[r.IntN(3)]
 		}
 		return string(b)
 	}
 	for range 20000 {
-		stops := make([]string, r.Intn(5))
+		stops := make([]string, r.IntN(5))
 		for i := range stops {
 			stops[i] = random(6)
 		}
-		checkStop(t, random(30), stops, func() int { return 1 + r.Intn(5) })
+		checkStop(t, random(30), stops, func() int { return 1 + r.IntN(5) })
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,7 +80,7 @@ func special(v *cgo.Vocab) (all []string) {
 		}
 	}
 	if len(all) > 60 {
-		r := rand.New(rand.NewSource(1))
+		r := rand.New(rand.NewPCG(1, 0))
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		all = all[:60]
 	}
@@ -95,15 +95,15 @@ var plain = []string{
 
 func randomText(r *rand.Rand, specials []string, n int) string {
 	var b strings.Builder
-	for range r.Intn(n) + 1 {
+	for range r.IntN(n) + 1 {
 		switch s := specials; {
-		case len(s) > 0 && r.Intn(3) == 0:
-			b.WriteString(s[r.Intn(len(s))])
-		case len(s) > 0 && r.Intn(8) == 0:
-			one := s[r.Intn(len(s))]
-			b.WriteString(one[r.Intn(len(one)):])
+		case len(s) > 0 && r.IntN(3) == 0:
+			b.WriteString(s[r.IntN(len(s))])
+		case len(s) > 0 && r.IntN(8) == 0:
+			one := s[r.IntN(len(s))]
+			b.WriteString(one[r.IntN(len(one)):])
 		default:
-			b.WriteString(plain[r.Intn(len(plain))])
+			b.WriteString(plain[r.IntN(len(plain))])
 		}
 	}
 	return strings.ToValidUTF8(b.String(), "?")
@@ -135,7 +135,7 @@ func spell(v *cgo.Vocab, toks []int32) (out []string) {
 
 func TestEncodeEqualsOnePiece(t *testing.T) {
 	each(t, func(t *testing.T, v *cgo.Vocab) {
-		tk, r, specials := tokenizer.New(v), rand.New(rand.NewSource(1)), special(v)
+		tk, r, specials := tokenizer.New(v), rand.New(rand.NewPCG(1, 0)), special(v)
 		for range 150 {
 			text := randomText(r, specials, 12)
 			want := onePiece(t, v, text)
@@ -150,7 +150,7 @@ func TestEncodeEqualsOnePiece(t *testing.T) {
 
 func TestSegmentBordersLeaveNoTrace(t *testing.T) {
 	each(t, func(t *testing.T, v *cgo.Vocab) {
-		tk, r := tokenizer.New(v), rand.New(rand.NewSource(2))
+		tk, r := tokenizer.New(v), rand.New(rand.NewPCG(2, 0))
 		for range 100 {
 			a, b, c := randomText(r, nil, 5), randomText(r, nil, 5), randomText(r, nil, 5)
 			got, err := tk.Encode([]tokenizer.Segment{{Text: a}, {Text: b, Literal: true}, {Text: c}})
@@ -162,7 +162,7 @@ func TestSegmentBordersLeaveNoTrace(t *testing.T) {
 
 func TestLiteralNeverGivesSpecialTokens(t *testing.T) {
 	each(t, func(t *testing.T, v *cgo.Vocab) {
-		tk, r, specials := tokenizer.New(v), rand.New(rand.NewSource(3)), special(v)
+		tk, r, specials := tokenizer.New(v), rand.New(rand.NewPCG(3, 0)), special(v)
 		for range 150 {
 			text := randomText(r, specials, 10)
 			got, err := tk.Encode([]tokenizer.Segment{{Text: text, Literal: true}})
@@ -172,8 +172,10 @@ func TestLiteralNeverGivesSpecialTokens(t *testing.T) {
 			}
 			for _, tok := range got {
 				piece := string(v.Piece(tok))
-				// BERT's token for unknown words is a control token.
-				require.False(t, v.IsControl(tok) && strings.Contains(text, piece), "%q gives %q", text, piece)
+				if piece == "[UNK]" {
+					continue // BERT's token for unknown words is a control token
+				}
+				require.False(t, v.IsControl(tok), "%q gives %q", text, piece)
 				// A user-defined token of whitespace or one character is text.
 				if v.IsUserDefined(tok) && strings.TrimSpace(piece) != "" {
 					require.Equal(t, 1, utf8.RuneCountInString(piece), "%q gives %q", text, piece)
@@ -255,7 +257,7 @@ func TestReferenceVectors(t *testing.T) {
 // stack and end the process.
 func TestOverlongWordsDoNotCrash(t *testing.T) {
 	blob := make([]byte, 120_000)
-	rand.New(rand.NewSource(4)).Read(blob)
+	rand.NewChaCha8([32]byte{4}).Read(blob)
 	each(t, func(t *testing.T, v *cgo.Vocab) {
 		tk := tokenizer.New(v)
 		for _, text := range []string{
@@ -274,7 +276,7 @@ func TestOverlongWordsDoNotCrash(t *testing.T) {
 
 func TestDecodedTextIsTheEncodedText(t *testing.T) {
 	each(t, func(t *testing.T, v *cgo.Vocab) {
-		tk, r := tokenizer.New(v), rand.New(rand.NewSource(5))
+		tk, r := tokenizer.New(v), rand.New(rand.NewPCG(5, 0))
 		toks, err := v.Tokenize("Hello\n  wörld", false)
 		require.NoError(t, err)
 		if tk.Detokenize(toks) != "Hello\n  wörld" {
@@ -298,7 +300,7 @@ func TestDecodedTextIsTheEncodedText(t *testing.T) {
 
 func TestConcurrentEncodeEqualsSequential(t *testing.T) {
 	each(t, func(t *testing.T, v *cgo.Vocab) {
-		r, specials := rand.New(rand.NewSource(6)), special(v)
+		r, specials := rand.New(rand.NewPCG(6, 0)), special(v)
 		texts, want := make([]string, 60), make([][]int32, 60)
 		for i := range texts {
 			texts[i] = randomText(r, specials, 30)
