@@ -25,7 +25,7 @@ func serveCommand() *cobra.Command {
 	}
 	cfg := config.Bind(cmd.Flags())
 	cmd.Flags().SortFlags = false
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return usageError{fmt.Errorf("quern serve serves one model, and got %d arguments", len(args))}
 		}
@@ -51,7 +51,7 @@ func serveCommand() *cobra.Command {
 		for _, w := range cfg.Warnings() {
 			logger.Warn(w)
 		}
-		return serve(cmd.Context(), cfg, logger)
+		return serve(cmd.Context(), cfg, logger, cmd.OutOrStdout())
 	}
 	return cmd
 }

@@ -117,11 +117,12 @@ func templateLine(i gguf.Info) string {
 	if i.ChatTemplate == "" {
 		return "none"
 	}
-	line := fmt.Sprintf("%d bytes (--template prints it)", len(i.ChatTemplate))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d bytes (--template prints it)", len(i.ChatTemplate))
 	for _, t := range i.ChatTemplates {
-		line += ", also " + t.Name
+		b.WriteString(", also " + t.Name)
 	}
-	return line
+	return b.String()
 }
 
 func showMetadata(out io.Writer, f *gguf.File) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,7 +30,7 @@ func groups(root fs.FS, controller string) (v1, v2 []string) {
 		for dir := path.Join("/", fields[2]); ; dir = path.Dir(dir) {
 			if fields[0] == "0" {
 				v2 = append(v2, path.Join(mount, dir))
-			} else if contains(names, controller) {
+			} else if slices.Contains(names, controller) {
 				v1 = append(v1, path.Join(mount, controller, dir), path.Join(mount, fields[1], dir))
 			}
 			if dir == "/" {
@@ -38,15 +39,6 @@ func groups(root fs.FS, controller string) (v1, v2 []string) {
 		}
 	}
 	return v1, v2
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // cpuQuota is the processor time that the control groups grant, in cores; 0: no limit.
@@ -124,7 +116,7 @@ func sumOf(root fs.FS, name string, lines ...string) int64 {
 	var sum int64
 	for scan := bufio.NewScanner(bytes.NewReader(data)); scan.Scan(); {
 		fields := bytes.Fields(scan.Bytes())
-		if len(fields) < 2 || !contains(lines, string(bytes.TrimSuffix(fields[0], []byte(":")))) {
+		if len(fields) < 2 || !slices.Contains(lines, string(bytes.TrimSuffix(fields[0], []byte(":")))) {
 			continue
 		}
 		n := number(fields[1])

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"maps"
 	"testing"
 	"testing/fstest"
 
@@ -27,11 +28,8 @@ func TestCores(t *testing.T) {
 	}
 	with := func(more map[string]string) map[string]string {
 		all := map[string]string{}
-		for _, m := range []map[string]string{four, more} {
-			for k, v := range m {
-				all[k] = v
-			}
-		}
+		maps.Copy(all, four)
+		maps.Copy(all, more)
 		return all
 	}
 	for _, tc := range []struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,13 +94,11 @@ func (c *choice) String() string {
 }
 
 func (c *choice) Set(text string) error {
-	for _, a := range c.allowed {
-		if text == a {
-			*c.value = text
-			return nil
-		}
+	if !slices.Contains(c.allowed, text) {
+		return fmt.Errorf("want %s", oneOf(c.allowed))
 	}
-	return fmt.Errorf("want %s", oneOf(c.allowed))
+	*c.value = text
+	return nil
 }
 
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
