@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"runtime/cgo"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -60,6 +62,9 @@ type KV struct{ Key, Value string }
 func LoadModel(ctx context.Context, path string, o LoadOptions) (*Model, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if err := checkFile(path); err != nil {
+		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
 	h := cgo.NewHandle(&loading{ctx: ctx, progress: o.Progress})
 	defer h.Delete()
@@ -140,6 +145,7 @@ func readMeta(m *C.quern_model) []KV {
 			Value: read(func(b *C.char, n C.size_t) C.int { return C.quern_model_meta_val(m, C.int(i), b, n) }),
 		})
 	}
+	slices.SortFunc(out, func(a, b KV) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
@@ -155,7 +161,7 @@ func (m *Model) metaValue(key string) string {
 // Info describes the model.
 func (m *Model) Info() ModelInfo { return m.info }
 
-// Meta is the GGUF metadata as text; arrays are left out.
+// Meta is the GGUF metadata as text, sorted by key; arrays are left out.
 func (m *Model) Meta() []KV { return m.meta }
 
 // Vocab is the vocabulary; it must not tokenize after Close.

@@ -39,6 +39,11 @@ typedef struct quern_sampler quern_sampler;
 void quern_init(void); // log and abort hooks; idempotent
 void quern_log_level(int level); // ggml level below which lines are dropped in C
 
+// CPU features that the program was compiled for: those missing here, all.
+void quern_cpu_missing(char * buf, size_t size);
+void quern_cpu_built_for(char * buf, size_t size);
+int  quern_amx(void); // 1 in use, 0 compiled in but not working, -1 not compiled in
+
 // ---- model ----
 
 typedef struct quern_load_params {

@@ -1,11 +1,60 @@
 // Models and their vocabulary.
 #include "shim_impl.h"
 
+#include "llama-model.h"
+
+#include <cmath>
 #include <cstring>
 
 extern "C" int quernProgress(uintptr_t handle, float fraction); // Go
 
 using namespace quern;
+
+// Values that llama.cpp only asserts while it computes, on all threads, where
+// nothing can be caught any more.
+static void check_hparams(const llama_hparams & hp) {
+    auto bad = [](const char * what) { throw failure(QUERN_FAILED, std::string("corrupt metadata: ") + what); };
+    for (float eps : {hp.f_norm_eps, hp.f_norm_rms_eps, hp.f_norm_group_eps}) {
+        if (!(eps >= 0 && eps <= 1)) {
+            bad("layer norm epsilon");
+        }
+    }
+    for (float f : {hp.rope_freq_base_train, hp.rope_freq_scale_train}) {
+        if (hp.rope_type != LLAMA_ROPE_TYPE_NONE && !(std::isfinite(f) && f > 0)) {
+            bad("rope frequency");
+        }
+    }
+    if (hp.n_embd == 0 || hp.n_layer == 0 || hp.n_layer > LLAMA_MAX_LAYERS) {
+        bad("embedding length or block count");
+    }
+    if (hp.n_rot % 2 || hp.n_rot > hp.n_embd_head_k) {
+        bad("rope dimension count");
+    }
+    for (uint32_t il = 0; il < hp.n_layer; il++) {
+        const uint32_t kv = hp.n_head_kv(il);
+        if (kv > 0 && (hp.n_head(il) == 0 || hp.n_head(il) % kv)) {
+            bad("head counts");
+        }
+    }
+    if (hp.n_expert > 0 && hp.n_expert_used > hp.n_expert) {
+        bad("expert counts");
+    }
+}
+
+// plain takes the function names out of a loader's log.
+static std::string plain(std::string text) {
+    for (const char * noise : {"llama_model_load_from_file_impl: failed to load model", "llama_model_load: ",
+                               "error loading model: ", "error loading model hyperparameters: ",
+                               "error loading model architecture: ", "error loading model vocabulary: "}) {
+        for (size_t at; (at = text.find(noise)) != std::string::npos;) {
+            text.erase(at, strlen(noise));
+        }
+    }
+    while (!text.empty() && strchr("; ", text.back())) {
+        text.pop_back();
+    }
+    return text.empty() ? "llama.cpp could not load it" : text;
+}
 
 int quern_model_load(const quern_load_params * p, quern_model ** out, quern_error * err) {
     return guard(text_of(err), [&]() -> int {
@@ -41,10 +90,13 @@ int quern_model_load(const quern_load_params * p, quern_model ** out, quern_erro
             if (state.cancelled) {
                 throw failure(QUERN_CANCELLED, "load cancelled");
             }
-            throw failure(QUERN_FAILED, log.text.empty() ? "llama.cpp could not load it" : log.text);
+            throw failure(QUERN_FAILED, plain(log.text));
         }
         std::unique_ptr<llama_model, decltype(&llama_model_free)> owner(model, llama_model_free);
 
+        if (!p->vocab_only) {
+            check_hparams(model->hparams);
+        }
         auto m     = std::make_unique<quern_model>();
         m->model   = model;
         m->vocab   = llama_model_get_vocab(model);
