@@ -45,7 +45,7 @@ func (c *Compiled) GBNF() string {
 }
 
 // maxSteps bounds the work on one schema.
-const maxSteps = 200_000
+const maxSteps = 100_000
 
 type compiler struct {
 	opt     Options

@@ -149,6 +149,7 @@ func intersect(a, b *dfa) (*dfa, error) {
 	ids := map[pair]int{{}: 0}
 	queue := []pair{{}}
 	d := &dfa{}
+	work := 0
 	for len(queue) > 0 {
 		p := queue[0]
 		queue = queue[1:]
@@ -156,6 +157,9 @@ func intersect(a, b *dfa) (*dfa, error) {
 		ea, eb := a.states[p.a].edges, b.states[p.b].edges
 		for i, j := 0, 0; i < len(ea) && j < len(eb); {
 			lo, hi := max(ea[i].lo, eb[j].lo), min(ea[i].hi, eb[j].hi)
+			if work++; work > maxWork {
+				return nil, errTooLarge
+			}
 			if lo <= hi {
 				to := pair{ea[i].to, eb[j].to}
 				id, ok := ids[to]
@@ -237,9 +241,12 @@ func (d *dfa) classes() []int {
 			class[i] = 1
 		}
 	}
-	count := 0
+	count, edges := 0, 0
+	for _, s := range d.states {
+		edges += len(s.edges) + 1
+	}
 	var sig []byte
-	for {
+	for range 1 + 4*maxWork/edges {
 		ids := map[string]int{}
 		next := make([]int, len(class))
 		for i := range d.states {
@@ -257,6 +264,11 @@ func (d *dfa) classes() []int {
 		}
 		count = len(ids)
 	}
+	// A long chain takes a round a state; it has nothing to merge.
+	for i := range class {
+		class[i] = i
+	}
+	return class
 }
 
 func (d *dfa) signature(sig []byte, state int, class []int) []byte {

@@ -9,7 +9,10 @@ import (
 	"unicode"
 )
 
-const maxPatternBytes = 4096
+const (
+	maxPatternBytes = 4096
+	maxWork         = 400_000 // steps of making one automaton
+)
 
 // errUnsupported marks patterns that are good ECMA-262 but cannot be an
 // automaton here: look-around, back references, word boundaries.
@@ -99,6 +102,7 @@ type subsets struct {
 	queue []subset
 	out   dfa
 	folds map[int][]runeSpan
+	work  int
 	any   int // 1 + the state that accepts everything, once there is one
 }
 
@@ -168,27 +172,53 @@ func (m *subsets) expand(id int, s subset) error {
 		}
 		return err
 	}
+	var cuts []rune
 	for _, a := range alphabet {
-		cuts := []rune{a.lo, a.hi + 1}
-		for _, pc := range live {
-			for _, x := range m.spans(pc) {
-				if x.hi < a.lo || x.lo > a.hi {
-					continue
-				}
-				cuts = append(cuts, max(x.lo, a.lo), min(x.hi, a.hi)+1)
-			}
-		}
-		slices.Sort(cuts)
-		cuts = slices.Compact(cuts)
-		for i := range len(cuts) - 1 {
-			to, err := m.id(subset{pcs: m.targets(live, cuts[i])})
-			if err != nil {
-				return err
-			}
-			m.addEdge(id, cuts[i], cuts[i+1]-1, to)
+		cuts = append(cuts, a.lo, a.hi+1)
+	}
+	for _, pc := range live {
+		for _, x := range m.spans(pc) {
+			cuts = append(cuts, x.lo, x.hi+1)
 		}
 	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	known := map[string]int{} // which of live match → the state after them
+	at := make([]int, len(live))
+	match := make([]byte, len(live))
+	for i := range len(cuts) - 1 {
+		r := cuts[i]
+		if !inAlphabet(r) {
+			continue
+		}
+		if m.work += 1 + len(live); m.work > maxWork {
+			return fmt.Errorf("pattern: %w", errTooLarge)
+		}
+		for k, pc := range live {
+			spans := m.spans(pc)
+			for at[k] < len(spans) && spans[at[k]].hi < r {
+				at[k]++
+			}
+			match[k] = 0
+			if at[k] < len(spans) && spans[at[k]].lo <= r {
+				match[k] = 1
+			}
+		}
+		to, ok := known[string(match)]
+		if !ok {
+			var err error
+			if to, err = m.id(subset{pcs: m.targets(live, match)}); err != nil {
+				return err
+			}
+			known[string(match)] = to
+		}
+		m.addEdge(id, r, cuts[i+1]-1, to)
+	}
 	return nil
+}
+
+func inAlphabet(r rune) bool {
+	return slices.ContainsFunc(alphabet, func(a runeSpan) bool { return a.lo <= r && r <= a.hi })
 }
 
 func (m *subsets) addEdge(id int, lo, hi rune, to int) {
@@ -200,16 +230,13 @@ func (m *subsets) addEdge(id int, lo, hi rune, to int) {
 	m.out.states[id].edges = append(edges, dfaEdge{lo, hi, to})
 }
 
-// targets is the set of instructions after r; the search may also begin anew,
-// so the set is never nil.
-func (m *subsets) targets(live []int, r rune) []int {
+// targets is the set of instructions after those of live that match; the
+// search may also begin anew, so the set is never nil.
+func (m *subsets) targets(live []int, match []byte) []int {
 	next := []int{m.prog.Start}
-	for _, pc := range live {
-		for _, x := range m.spans(pc) {
-			if x.lo <= r && r <= x.hi {
-				next = append(next, int(m.prog.Inst[pc].Out))
-				break
-			}
+	for k, pc := range live {
+		if match[k] == 1 {
+			next = append(next, int(m.prog.Inst[pc].Out))
 		}
 	}
 	slices.Sort(next)
@@ -252,7 +279,7 @@ func (m *subsets) closure(s subset, end bool) (live []int, matched bool) {
 	return live, matched
 }
 
-// spans are the characters that an instruction takes.
+// spans are the characters that an instruction takes, in order.
 func (m *subsets) spans(pc int) []runeSpan {
 	if s, ok := m.folds[pc]; ok {
 		return s
@@ -279,6 +306,7 @@ func (m *subsets) spans(pc int) []runeSpan {
 			out = append(out, runeSpan{inst.Rune[i], inst.Rune[i+1]})
 		}
 	}
+	slices.SortFunc(out, func(a, b runeSpan) int { return int(a.lo - b.lo) })
 	m.folds[pc] = out
 	return out
 }

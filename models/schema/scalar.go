@@ -114,7 +114,7 @@ func (c *compiler) pattern(p located) (*dfa, error) {
 	case err != nil:
 		return nil, errorAt(p.path, "not a regular expression: %v", err)
 	}
-	return d, nil
+	return d, c.spend(p.path, 100+len(d.states))
 }
 
 // intersectAll is intersect where nil stands for "everything".
