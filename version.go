@@ -24,14 +24,15 @@ type provenance struct {
 	Platform string   `json:"platform"`
 	Llama    string   `json:"llama_cpp"`
 	CPU      string   `json:"cpu"`      // what the C compiler was told to build for
-	Features []string `json:"features"` // what ggml was compiled with
+	Features []string `json:"features"` // what it could use there, and this CPU has
+	AMX      string   `json:"amx"`      // on, off or none
 }
 
 func readProvenance() provenance {
 	v := provenance{
-		Version: version, Commit: commit, Llama: llamaCommit,
+		Version: version, Commit: commit,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Features: featuresOf(cgo.SystemInfo()),
+		Features: cgo.CPUFeatures(), AMX: cgo.AMX(),
 	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -49,7 +50,7 @@ func readProvenance() provenance {
 	}
 	for _, d := range build.Deps {
 		if d.Path == llamaModule {
-			v.Llama = strings.TrimSpace(v.Llama + " in " + d.Path + " " + d.Version)
+			v.Llama = strings.TrimSpace(llamaCommit + " (" + d.Path + " " + d.Version + ")")
 		}
 	}
 	if v.Version == "" {
@@ -70,18 +71,6 @@ func cpuOf(flags string) string {
 	return ""
 }
 
-// featuresOf takes the names out of "CPU : AVX2 = 1 | FMA = 1 | ".
-func featuresOf(info string) []string {
-	names := []string{}
-	_, list, _ := strings.Cut(info, ":")
-	for item := range strings.SplitSeq(list, "|") {
-		if name, ok := strings.CutSuffix(strings.TrimSpace(item), " = 1"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -96,7 +85,7 @@ func versionCommand() *cobra.Command {
 			fmt.Fprintf(out, "quern %s\n", v.Version)
 			for _, line := range [][2]string{
 				{"commit", v.Commit}, {"go", v.Go + " " + v.Platform}, {"llama.cpp", v.Llama},
-				{"built for", v.CPU}, {"features", strings.Join(v.Features, " ")},
+				{"built for", v.CPU}, {"features", strings.Join(v.Features, " ")}, {"amx", v.AMX},
 			} {
 				if line[1] != "" {
 					fmt.Fprintf(out, "%-10s %s\n", line[0], line[1])
