@@ -42,7 +42,7 @@ func benchCommand() *cobra.Command {
 			"  quern bench --url http://127.0.0.1:8080 --dataset multi-turn --sessions 12 --turns 3 --concurrency 4 --requests 36\n" +
 			"  quern bench --url http://127.0.0.1:8080 --rate 2 --duration 1m --json result.json\n" +
 			"  quern bench --url http://127.0.0.1:8080 --compare http://127.0.0.1:8081 --reps 5",
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("quern bench takes flags only, and got %q", args[0])}
 			}

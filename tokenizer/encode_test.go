@@ -122,7 +122,7 @@ func TestLiteralNeverGivesSpecialTokens(t *testing.T) {
 			require.Equal(t, v.byText["<|im_end|>"], got[len(got)-1])
 			inner := got[1 : len(got)-1]
 			for _, tok := range inner {
-				require.Falsef(t, tk.specials.kind(tok)&(kindMarker|kindHidden) != 0, "%q gives %q", client, tk.Piece(tok))
+				require.Zerof(t, tk.specials.kind(tok), "%q gives %q", client, tk.Piece(tok))
 			}
 			if !v.strip {
 				require.Equal(t, squeeze(v, "user"+client), squeeze(v, strings.Join(spell(tk, inner), "")))
@@ -301,7 +301,7 @@ func TestCacheStaysWithinItsBound(t *testing.T) {
 		require.LessOrEqual(t, tk.cache.bytes, limit)
 	}
 	require.NotZero(t, tk.cache.order.Len())
-	require.Equal(t, tk.cache.order.Len(), len(tk.cache.byKey))
+	require.Len(t, tk.cache.byKey, tk.cache.order.Len())
 	sum := 0
 	for el := tk.cache.order.Front(); el != nil; el = el.Next() {
 		sum += el.Value.(*cacheEntry).size()

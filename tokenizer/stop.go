@@ -97,7 +97,7 @@ func (m *StopMatcher) Push(text []byte) (emit []byte, stopped bool) {
 	if m.done {
 		return nil, true
 	}
-	for i := 0; i < len(text); i++ {
+	for i := range text {
 		if m.state == 0 && !m.first[text[i]] {
 			continue
 		}

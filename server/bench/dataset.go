@@ -92,7 +92,7 @@ func (s *session) input() []Message {
 // answered notes the reply to input and moves to the next turn.
 func (s *session) answered(input []Message, reply string) {
 	if s.data.Kind == MultiTurn {
-		s.history = append(input, Message{"message", "assistant", reply})
+		s.history = slices.Concat(input, []Message{{"message", "assistant", reply}})
 	}
 	s.turn++
 }

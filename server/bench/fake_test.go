@@ -25,7 +25,7 @@ type fakeServer struct {
 	perWord    time.Duration // of prefill; streams stand still meanwhile
 
 	mu       sync.Mutex
-	prefill  sync.Mutex // one prompt at a time, as the streams wait for it
+	prefill  sync.RWMutex // held by the one prompt that is worked on
 	requests []fakeRequest
 	seen     map[string]bool
 	now, max atomic.Int64
@@ -93,10 +93,10 @@ func (s *fakeServer) stream(w http.ResponseWriter, r *http.Request, req fakeRequ
 	for i := range req.MaxTokens {
 		if i > 0 {
 			time.Sleep(s.gap)
-			s.prefill.Lock() // wait for a prompt that is being worked on
-			s.prefill.Unlock()
 		}
+		s.prefill.RLock()
 		fmt.Fprintf(w, "event: x\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"w%d \"}\n\n", i)
+		s.prefill.RUnlock()
 		if flush() != nil || r.Context().Err() != nil {
 			return
 		}

@@ -24,6 +24,11 @@ func value(t *testing.T, r *Result, name string) float64 {
 	return v
 }
 
+func count(t *testing.T, r *Result, name string) int {
+	t.Helper()
+	return int(value(t, r, name))
+}
+
 func TestRunClosedLoop(t *testing.T) {
 	s, c := newFake(t)
 	s.first, s.gap = 20*time.Millisecond, 5*time.Millisecond
@@ -31,9 +36,9 @@ func TestRunClosedLoop(t *testing.T) {
 	l.Requests, l.Concurrency, l.Warmup = 8, 3, 2
 	r, err := Run(t.Context(), c, l)
 	require.NoError(t, err)
-	require.Equal(t, 8.0, value(t, r, "completed"))
+	require.Equal(t, 8, count(t, r, "completed"))
 	require.Zero(t, value(t, r, "failed"))
-	require.Equal(t, 24.0, value(t, r, "total_output_tokens"))
+	require.Equal(t, 24, count(t, r, "total_output_tokens"))
 	require.Equal(t, int64(3), s.max.Load())
 	require.Len(t, s.log(), 10, "with the warm-up")
 	require.GreaterOrEqual(t, value(t, r, "median_ttft_ms"), 20.0)
@@ -62,7 +67,7 @@ func TestRunOpenLoopDoesNotWaitForAnswers(t *testing.T) {
 	l.Rate, l.Requests, l.Concurrency = 200, 20, 1
 	r, err := Run(t.Context(), c, l)
 	require.NoError(t, err)
-	require.Equal(t, 20.0, value(t, r, "completed"))
+	require.Equal(t, 20, count(t, r, "completed"))
 	require.Greater(t, s.max.Load(), int64(5))
 	log := s.log()
 	spread := log[len(log)-1].at.Sub(log[0].at)
@@ -140,8 +145,9 @@ func TestSameSeedSamePrompts(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, prompts(7), prompts(7))
-	require.NotEqual(t, prompts(7), prompts(8))
+	first, again := prompts(7), prompts(7)
+	require.Equal(t, first, again)
+	require.NotEqual(t, first, prompts(8))
 }
 
 func TestFailuresAreCountedByKind(t *testing.T) {
@@ -171,8 +177,8 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	l.Concurrency, l.Requests = 1, 16
 	r, err := Run(t.Context(), c, l)
 	require.NoError(t, err)
-	require.Equal(t, 2.0, value(t, r, "completed"))
-	require.Equal(t, 14.0, value(t, r, "failed"))
+	require.Equal(t, 2, count(t, r, "completed"))
+	require.Equal(t, 14, count(t, r, "failed"))
 	require.Equal(t, 14, r.Failures())
 	kinds := map[string]int{}
 	for _, e := range r.Errors {

@@ -240,7 +240,7 @@ func TestReferenceVectors(t *testing.T) {
 			require.LessOrEqual(t, len(lines), len(texts))
 			for i, line := range lines {
 				var want []int32
-				for _, f := range strings.Fields(line) {
+				for f := range strings.FieldsSeq(line) {
 					id, err := strconv.Atoi(f)
 					require.NoError(t, err)
 					want = append(want, int32(id))
