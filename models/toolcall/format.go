@@ -1,0 +1,123 @@
+package toolcall
+
+import "strings"
+
+// Format is how one family of models writes calls and thoughts.
+type Format struct {
+	// Name identifies the row, in the config, the log and /v1/models.
+	Name string
+	// Blocks are the ways to write calls. The first is the one that grammars
+	// force; all are understood.
+	Blocks []Block
+	// Reasoning are the markers around thoughts; the first pair is the one
+	// that a prompt may leave open.
+	Reasoning []Span
+	// Frames are markers around the visible text, which are dropped; an End
+	// without Start anywhere.
+	Frames []Span
+	// Bare says whether a whole answer without any marker can be a call.
+	Bare Bare
+}
+
+// Span is a pair of markers.
+type Span struct{ Start, End string }
+
+// Bare says what an answer without markers may be.
+type Bare uint8
+
+const (
+	// BareNone: unmarked text is never a call.
+	BareNone Bare = iota
+	// BareObject: one object that names a declared tool and fits its schema,
+	// plain or in a json fence, is a call.
+	BareObject
+	// BareNative: that is how the family writes calls, so the name decides.
+	BareNative
+	// BareList: so is a list of objects.
+	BareList
+)
+
+// ArgStyle is how name and arguments stand in a block.
+type ArgStyle uint8
+
+const (
+	// ArgsInObject: {"name": …, "arguments": {…}}, one, several or a list.
+	ArgsInObject ArgStyle = iota
+	// ArgsAfterName: a name, a marker, the arguments as JSON.
+	ArgsAfterName
+	// NameIsKey: {"name": {…}}.
+	NameIsKey
+)
+
+// Block is one way to write calls.
+type Block struct {
+	Style ArgStyle
+	// Section and SectionEnd stand around all calls of an answer; empty where
+	// the format has none. Calls without them are understood, too.
+	Section, SectionEnd string
+	// Start and End stand around one call or one list. Without End, a call
+	// ends with its JSON. A missing End is forgiven.
+	Start, End string
+	// NameEnd stands between name and arguments (ArgsAfterName), IDStart
+	// between name and call id where there is one.
+	NameEnd, IDStart string
+	// Indexed names look like functions.NAME:7, and that is the call's id.
+	Indexed bool
+	// NameKey, ArgsKey are the canonical keys of an object; "name" and
+	// "arguments" if empty. On reading, the usual synonyms are known.
+	NameKey, ArgsKey string
+	// Lead, Trail are the white space inside Start and End, Between that
+	// between two calls; List writes the calls as a JSON list. They only
+	// matter when a call is forced: this is how the family's template spells
+	// history, so that the next turn finds this one in the prefix cache.
+	Lead, Trail, Between string
+	List                 bool
+}
+
+// nameKey and argsKey are the canonical keys.
+func (b *Block) nameKey() string { return orElse(b.NameKey, "name") }
+func (b *Block) argsKey() string { return orElse(b.ArgsKey, "arguments") }
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// open says that a block has no marker of its own at its end.
+func (b *Block) open() bool { return b.End == "" && b.SectionEnd == "" }
+
+// StartsInReasoning says whether a rendered prompt leaves the thoughts open,
+// so that what the model writes begins inside them.
+func (f *Format) StartsInReasoning(prompt string) bool {
+	if len(f.Reasoning) == 0 {
+		return false
+	}
+	tail := strings.TrimRight(prompt, " \t\r\n")
+	return f.Reasoning[0].Start != "" && strings.HasSuffix(tail, f.Reasoning[0].Start)
+}
+
+// Markers are all marker texts of the format, for looking up which of them
+// are single tokens.
+func (f *Format) Markers() []string {
+	var out []string
+	add := func(texts ...string) {
+		for _, s := range texts {
+			if s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	for i := range f.Blocks {
+		b := &f.Blocks[i]
+		add(b.Section, b.Start, b.NameEnd, b.IDStart, b.End, b.SectionEnd)
+	}
+	for _, s := range f.Reasoning {
+		add(s.Start, s.End)
+	}
+	for _, s := range f.Frames {
+		add(s.Start, s.End)
+	}
+	return out
+}

@@ -1,0 +1,358 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"quern/models/chat"
+
+	"github.com/stretchr/testify/require"
+)
+
+var testTools = []chat.Tool{
+	{Name: "add", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"]}`)},
+	{Name: "note", Parameters: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)},
+	{Name: "ping"},
+}
+
+type lexCase struct {
+	name, format, in string
+	opt              Options
+	cut              bool
+	reasoning, text  string
+	calls            []answerCall
+	malformed        int
+}
+
+func call(name, args string) answerCall { return answerCall{Name: name, Args: args, Ended: true} }
+func cutCall(name, args string) answerCall {
+	return answerCall{Name: name, Args: args, Ended: true, Cut: true}
+}
+
+var lexCases = []lexCase{
+	{name: "plain text", in: "Hello,\n  world. ", text: "Hello,\n  world. "},
+	{name: "leading white space of an answer", in: "\n  code", text: "\n  code"},
+	{name: "only white space", in: " \n", text: " \n"},
+	{name: "call", in: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1,  \"b\":2}}\n</tool_call>", calls: []answerCall{call("add", `{"a": 1,  "b":2}`)}},
+	{name: "phantom text before a call", in: "\n\n<tool_call>{\"name\":\"ping\",\"arguments\":{}}</tool_call>\n\n", calls: []answerCall{call("ping", "{}")}},
+	{name: "text around calls", in: "Before. \n<tool_call>{\"name\":\"ping\",\"arguments\":{}}</tool_call>\n\n  After.", text: "Before.\nAfter.", calls: []answerCall{call("ping", "{}")}},
+	{name: "no arguments at all", in: `<tool_call>{"name":"ping"}</tool_call>`, calls: []answerCall{call("ping", "{}")}},
+	{name: "null arguments", in: `<tool_call>{"name":"ping","arguments":null}</tool_call>`, calls: []answerCall{call("ping", "{}")}},
+	{name: "arguments first", in: `<tool_call>{"arguments": {"a": 1}, "id": "x1", "name": "add"}</tool_call>`, calls: []answerCall{{Name: "add", ID: "x1", Args: `{"a": 1}`, Ended: true}}},
+	{name: "double-encoded", in: `<tool_call>{"name":"note","arguments":"{\"text\": \"a\\n\\\"b\\\" \u00e9\"}"}</tool_call>`, calls: []answerCall{call("note", "{\"text\": \"a\\n\\\"b\\\" é\"}")}},
+	{name: "double-encoded nonsense", in: `<tool_call>{"name":"note","arguments":"hello"}</tool_call>`, text: `<tool_call>{"name":"note","arguments":"hello"}</tool_call>`, malformed: 1},
+	{name: "escaped name", in: `<tool_call>{"\u006eame":"a\u0064d","arguments":{"a":1}}</tool_call>`, calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "marker in a string", in: `<tool_call>{"name":"note","arguments":{"text":"} </tool_call> <think> {"}}</tool_call>`, calls: []answerCall{call("note", `{"text":"} </tool_call> <think> {"}`)}},
+	{name: "two objects", in: "<tool_call>\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n{\"name\":\"ping\",\"arguments\":{}}\n</tool_call>", calls: []answerCall{call("add", `{"a":1}`), call("ping", "{}")}},
+	{name: "list in the block", in: `<tool_call>[{"name":"add","arguments":{"a":1}}, {"name":"ping","arguments":{}}]</tool_call>`, calls: []answerCall{call("add", `{"a":1}`), call("ping", "{}")}},
+	{name: "no end marker", in: "<tool_call>{\"name\":\"ping\",\"arguments\":{}}", calls: []answerCall{call("ping", "{}")}},
+	{name: "no end marker, next call", in: "<tool_call>{\"name\":\"ping\",\"arguments\":{}}\n<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1}}", calls: []answerCall{call("ping", "{}"), call("add", `{"a":1}`)}},
+	{name: "no end marker, text", in: "<tool_call>{\"name\":\"ping\",\"arguments\":{}}\nDone.", text: "Done.", calls: []answerCall{call("ping", "{}")}},
+	{name: "missing brackets at the end", in: `<tool_call>{"name":"add","arguments":{"a":1, "b": 2`, calls: []answerCall{call("add", `{"a":1, "b": 2}`)}},
+	{name: "missing brackets before the marker", in: `<tool_call>{"name":"note","arguments":{"text":"x"</tool_call>`, calls: []answerCall{call("note", `{"text":"x"}`)}},
+	{name: "trailing commas", in: `<tool_call>{"name":"add","arguments":{"a":[1,2 , ],},}</tool_call>`, calls: []answerCall{call("add", `{"a":[1,2  ]}`)}},
+	{name: "one bracket too many", in: `<tool_call>{"name":"add","arguments":{"a":1}}}</tool_call>`, calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "raw control characters", in: "<tool_call>{\"name\":\"note\",\"arguments\":{\"text\":\"a\nb\tc\x01\"}}</tool_call>", calls: []answerCall{call("note", `{"text":"a\nb\tc\u0001"}`)}},
+	{name: "cut in a string", in: `<tool_call>{"name":"note","arguments":{"text":"a\u00`, cut: true, calls: []answerCall{cutCall("note", `{"text":"a\u00`)}},
+	{name: "cut before arguments", in: `<tool_call>{"name":"note", "arg`, cut: true, calls: []answerCall{cutCall("note", "")}},
+	{name: "cut behind arguments", in: `<tool_call>{"name":"note","arguments":{}`, cut: true, calls: []answerCall{call("note", "{}")}},
+	{name: "cut in the name", in: `<tool_call>{"name":"no`, cut: true, text: `<tool_call>{"name":"no`, malformed: 1},
+	{name: "stopped in a string", in: `<tool_call>{"name":"note","arguments":{"text":"a`, calls: []answerCall{cutCall("note", `{"text":"a`)}, malformed: 1},
+	{name: "NaN", in: `<tool_call>{"name":"add","arguments":{"a":NaN}}</tool_call>`, text: `<tool_call>{"name":"add","arguments":{"a":NaN}}</tool_call>`, malformed: 1},
+	{name: "bad value late", in: `<tool_call>{"name":"add","arguments":{"a":1,"b":oops}}</tool_call> x`, text: `oops}}</tool_call> x`, calls: []answerCall{cutCall("add", `{"a":1,"b":`)}, malformed: 1},
+	{name: "bad escape", in: `<tool_call>{"name":"note","arguments":{"text":"a\q"}}`, text: `q"}}`, calls: []answerCall{cutCall("note", `{"text":"a`)}, malformed: 1},
+	{name: "unknown tool", in: `<tool_call>{"name":"nope","arguments":{}}</tool_call>`, text: `<tool_call>{"name":"nope","arguments":{}}</tool_call>`, malformed: 1},
+	{name: "unknown tool beside others", in: `A <tool_call>{"name":"nope","arguments":{}}{"name":"ping","arguments":{}}</tool_call><tool_call>{"name":"nope2"}</tool_call>`, text: "A {\"name\":\"nope\",\"arguments\":{}}\n<tool_call>{\"name\":\"nope2\"}</tool_call>", calls: []answerCall{call("ping", "{}")}, malformed: 2},
+	{name: "quoted marker", in: "It prints <tool_call> and then </tool_call>.", text: "It prints <tool_call> and then </tool_call>.", malformed: 1},
+	{name: "half a marker", in: "a <tool_", text: "a <tool_"},
+	{name: "no tools", format: "hermes", opt: Options{Tools: []chat.Tool{}}, in: `<tool_call>{"name":"ping","arguments":{}}</tool_call>`, text: `<tool_call>{"name":"ping","arguments":{}}</tool_call>`},
+	{name: "at most one call", opt: Options{MaxCalls: 1}, in: `<tool_call>{"name":"ping","arguments":{}}</tool_call><tool_call>{"name":"add","arguments":{"a":1}}</tool_call> x`, calls: []answerCall{call("ping", "{}")}},
+
+	{name: "forced", opt: Options{Forced: true, Opening: "<tool_call>\n"}, in: `{"name":"add","arguments":{"a":1}}` + "\n</tool_call>", calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "forced, cut early", opt: Options{Forced: true, Opening: "<tool_call>\n"}, cut: true, in: `{"name":"ad`, text: `{"name":"ad`, malformed: 1},
+	{name: "forced without markers", format: "json", opt: Options{Forced: true}, in: `{"name":"add","arguments":{"a":"x"}}`, calls: []answerCall{call("add", `{"a":"x"}`)}},
+	{name: "forced after thoughts", format: "json", opt: Options{Forced: true}, in: `{"a":1}`, text: `{"a":1}`, malformed: 1},
+
+	{name: "bare", opt: Options{Bare: true}, in: "\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n", calls: []answerCall{call("add", `{"a": 1}`)}},
+	{name: "bare with parameters", opt: Options{Bare: true}, in: `{"name":"add","parameters":{"a":1}}`, calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "bare in a fence", opt: Options{Bare: true}, in: "```json\n{\"name\":\"add\",\"arguments\":{\"a\":1}}\n```", calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "bare in an open fence", opt: Options{Bare: true}, in: "```\n{\"name\":\"add\",\"arguments\":{\"a\":1}}", calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "bare, then text", opt: Options{Bare: true}, in: "{\"name\":\"add\",\"arguments\":{\"a\":1}} is it.", text: "{\"name\":\"add\",\"arguments\":{\"a\":1}} is it."},
+	{name: "bare, does not fit", opt: Options{Bare: true}, in: `{"name":"add","arguments":{"a":"1"}}`, text: `{"name":"add","arguments":{"a":"1"}}`},
+	{name: "bare without arguments", opt: Options{Bare: true}, in: `{"name":"ping"}`, text: `{"name":"ping"}`},
+	{name: "bare with another key", opt: Options{Bare: true}, in: `{"name":"ping","arguments":{},"why":1}`, text: `{"name":"ping","arguments":{},"why":1}`},
+	{name: "bare and cut", opt: Options{Bare: true}, cut: true, in: `{"name":"ping","arguments":{}`, text: `{"name":"ping","arguments":{}`},
+	{name: "bare twice", opt: Options{Bare: true}, in: `{"name":"ping","arguments":{}}{"name":"ping","arguments":{}}`, text: `{"name":"ping","arguments":{}}{"name":"ping","arguments":{}}`},
+	{name: "other fence", opt: Options{Bare: true}, in: "```go\nx\n```", text: "```go\nx\n```"},
+	{name: "not wanted", in: `{"name":"ping","arguments":{}}`, text: `{"name":"ping","arguments":{}}`},
+	{name: "bare after a failed start", opt: Options{Bare: true}, in: `{"x":1} <tool_call>{"name":"ping"}</tool_call>`, text: `{"x":1}`, calls: []answerCall{call("ping", "{}")}},
+	{name: "bare behind thoughts", opt: Options{Bare: true}, in: "<think>\nhm\n</think>\n\n{\"name\":\"ping\",\"arguments\":{}}", reasoning: "hm", calls: []answerCall{call("ping", "{}")}},
+	{name: "bare list of xlam", format: "xlam", opt: Options{Bare: true}, in: `[{"name":"ping","arguments":{}},{"name":"add","arguments":{"a":1}}]`, calls: []answerCall{call("ping", "{}"), call("add", `{"a":1}`)}},
+	{name: "ordinary list", format: "xlam", opt: Options{Bare: true}, in: `[1,2]`, text: `[1,2]`, malformed: 1},
+
+	{name: "JSON answer", opt: Options{JSON: true, Bare: true}, in: "{\"name\":\"ping\",\"arguments\":{},\n\"tag\":\n\"<think>\",\"b\":\"<tool_call>\"}", text: "{\"name\":\"ping\",\"arguments\":{},\n\"tag\":\n\"<think>\",\"b\":\"<tool_call>\"}"},
+	{name: "call instead of a JSON answer", opt: Options{JSON: true}, in: "<tool_call>{\"name\":\"ping\"}</tool_call>", calls: []answerCall{call("ping", "{}")}},
+
+	{name: "thoughts", in: "<think>\nI think.\n</think>\n\nHi.", reasoning: "I think.", text: "Hi."},
+	{name: "empty thoughts", in: "<think>\n\n</think>\n\nHi.", text: "Hi."},
+	{name: "thoughts from the prompt", opt: Options{StartInReasoning: true}, in: "\nI think.</think>Hi.", reasoning: "I think.", text: "Hi."},
+	{name: "thoughts opened twice", opt: Options{StartInReasoning: true}, in: "<think>I think.</think>Hi.", reasoning: "I think.", text: "Hi."},
+	{name: "thoughts cut", opt: Options{StartInReasoning: true}, cut: true, in: "I think. </th", reasoning: "I think. </th"},
+	{name: "second thoughts", in: "<think>a</think>b\n<think>c</think>d", reasoning: "a\nc", text: "b\nd"},
+	{name: "quoted in a sentence", in: "Write <think> and </think>.", text: "Write <think> and </think>."},
+	{name: "call ends the thoughts", opt: Options{StartInReasoning: true}, in: "Hm.\n<tool_call>{\"name\":\"ping\"}</tool_call>\n</think>\nSo.", reasoning: "Hm.", text: "So.", calls: []answerCall{call("ping", "{}")}},
+	{name: "calls end the answer", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"ping\"}</tool_call><tool_call>{\"name\":\"ping\"}</tool_call>", calls: []answerCall{call("ping", "{}"), call("ping", "{}")}},
+	{name: "call is only discussed", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"ping\"}</tool_call> or not</think>So.", reasoning: "<tool_call>{\"name\":\"ping\"}</tool_call> or not", text: "So."},
+	{name: "unknown call in thoughts", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"nope\"}</tool_call></think>So.", reasoning: "<tool_call>{\"name\":\"nope\"}</tool_call>", text: "So."},
+	{name: "call in thoughts, cut behind it", opt: Options{StartInReasoning: true}, cut: true, in: "<tool_call>{\"name\":\"ping\"}</tool_call>", reasoning: "<tool_call>{\"name\":\"ping\"}</tool_call>"},
+	{name: "thoughts end in a half call", opt: Options{StartInReasoning: true}, in: "x <tool_call></think>So.", reasoning: "x <tool_call>", text: "So."},
+
+	{name: "name first", format: "mistral", in: `[TOOL_CALLS]add[CALL_ID]abc123xyz[ARGS]{"a":1}[TOOL_CALLS]ping[ARGS]{}`, calls: []answerCall{{Name: "add", ID: "abc123xyz", Args: `{"a":1}`, Ended: true}, call("ping", "{}")}},
+	{name: "name first, cut", format: "mistral", cut: true, in: `[TOOL_CALLS]add[ARGS]{"a":1`, calls: []answerCall{cutCall("add", `{"a":1`)}},
+	{name: "name first, cut in the name", format: "mistral", cut: true, in: `[TOOL_CALLS]ad`, text: `[TOOL_CALLS]ad`, malformed: 1},
+	{name: "indexed names", format: "kimi_k2", in: `<|tool_calls_section_begin|><|tool_call_begin|>functions.add:3<|tool_call_argument_begin|>{"a":1}<|tool_call_end|><|tool_calls_section_end|>`, calls: []answerCall{{Name: "add", ID: "functions.add:3", Args: `{"a":1}`, Ended: true}}},
+	{name: "name is key", format: "apertus", in: `<|tools_prefix|>[{"add": {"a":1}, "ping": {}}, {"nope": {}}]<|tools_suffix|>`, text: `{"nope": {}}`, calls: []answerCall{call("add", `{"a":1}`), call("ping", "{}")}, malformed: 1},
+}
+
+func (c *lexCase) setup() (*Format, Options) {
+	f := row(orElse(c.format, "hermes"))
+	o := c.opt
+	if o.Tools == nil {
+		o.Tools = testTools
+	}
+	return &f, o
+}
+
+func TestLexer(t *testing.T) {
+	for _, c := range lexCases {
+		t.Run(c.name, func(t *testing.T) {
+			f, o := c.setup()
+			got := lex(f, o, tokens(f, c.in, nil, true), c.cut)
+			require.Equal(t, c.text, got.Text)
+			require.Equal(t, c.reasoning, got.Reasoning)
+			require.Equal(t, c.calls, got.Calls)
+			require.Len(t, got.Malformed, c.malformed, "%v", got.Malformed)
+		})
+	}
+}
+
+// probe runs a lexer over pieces and checks that nothing is lost: the bytes
+// it took, in order, are the input, and those it took as text and as thoughts
+// are exactly what it gave out.
+func probe(t testing.TB, f *Format, o Options, pieces []string, cut bool) answer {
+	t.Helper()
+	l := NewLexer(f, o)
+	var all, text, thoughts, gotText, gotThoughts strings.Builder
+	l.span = func(c class, b []byte) {
+		all.Write(b)
+		switch c {
+		case asText:
+			text.Write(b)
+		case asReasoning:
+			thoughts.Write(b)
+		}
+	}
+	var a answer
+	open := false
+	note := func(events []Event) {
+		a.add(events)
+		for _, e := range events {
+			switch e.Kind {
+			case TextDelta:
+				gotText.Write(e.Text)
+			case ReasoningDelta:
+				gotThoughts.Write(e.Text)
+			case CallStart:
+				require.False(t, open, "a call begins inside a call")
+				open = true
+			case ArgsDelta:
+				require.True(t, open, "arguments outside of a call")
+			case CallEnd:
+				require.True(t, open, "a call ends twice")
+				open = false
+			}
+			if e.Kind == TextDelta || e.Kind == ReasoningDelta || e.Kind == ArgsDelta {
+				require.NotEmpty(t, e.Text)
+			}
+		}
+	}
+	in := ""
+	for _, p := range pieces {
+		in += p
+		note(l.Push(-1, []byte(p)))
+	}
+	note(l.Flush(cut))
+	require.False(t, open, "a call without an end")
+	require.Equal(t, in, all.String(), "bytes taken")
+	require.Equal(t, text.String(), gotText.String(), "text taken and given")
+	require.Equal(t, thoughts.String(), gotThoughts.String(), "thoughts taken and given")
+	names := map[string]bool{}
+	for _, tool := range o.Tools {
+		names[tool.Name] = true
+	}
+	for _, c := range a.Calls {
+		require.True(t, names[c.Name], c.Name)
+		require.True(t, c.Cut || json.Valid([]byte(c.Args)) && c.Args[0] == '{', "arguments %q", c.Args)
+	}
+	return a
+}
+
+// Streamed equals collected, however the text is cut.
+func TestSplitsDoNotMatter(t *testing.T) {
+	cases := append([]lexCase(nil), lexCases...)
+	for i := range cases {
+		c := &cases[i]
+		f, o := c.setup()
+		checkSplits(t, f, o, c.in, c.cut)
+	}
+}
+
+func TestSplitsDoNotMatterCorpus(t *testing.T) {
+	for format, cases := range loadCorpus(t) {
+		name := orElse(corpusRows[format], format)
+		f, ok := Lookup(name)
+		if !ok {
+			continue
+		}
+		for i := range cases {
+			c := &cases[i]
+			if len(c.Raw) < 2000 {
+				checkSplits(t, &f, c.options(&f, false), c.Raw, c.Finish == "length")
+			}
+		}
+	}
+}
+
+func checkSplits(t *testing.T, f *Format, o Options, in string, cut bool) {
+	t.Helper()
+	want := probe(t, f, o, []string{in}, cut)
+	for i := range len(in) + 1 {
+		require.Equal(t, want, probe(t, f, o, []string{in[:i], in[i:]}, cut), "%q split at %d", in, i)
+	}
+	require.Equal(t, want, probe(t, f, o, strings.Split(in, ""), cut), "%q in characters", in)
+	rng := rand.New(rand.NewPCG(1, uint64(len(in))))
+	for range 10 {
+		require.Equal(t, want, probe(t, f, o, randomSplit(rng, in), cut), in)
+	}
+}
+
+func randomSplit(rng *rand.Rand, in string) []string {
+	var out []string
+	for len(in) > 0 {
+		n := min(1+rng.IntN(9), len(in))
+		out = append(out, in[:n])
+		in = in[n:]
+	}
+	return out
+}
+
+// Text comes out with the token that brings it, except what may be a marker;
+// arguments do so once the name and the first value are known.
+func TestNothingIsHeldBackInVain(t *testing.T) {
+	f := row("hermes")
+	l := NewLexer(&f, Options{Tools: testTools})
+	var a answer
+	at := func(text string) answer {
+		a = answer{}
+		a.add(l.Push(-1, []byte(text)))
+		return a
+	}
+	require.Equal(t, "Hello", at("Hello").Text)
+	require.Empty(t, at(" ").Text)
+	require.Equal(t, " you", at("you").Text)
+	require.Equal(t, " a", at(" a <too").Text)
+	require.Equal(t, " <too much", at(" much").Text)
+	require.Empty(t, at("\n<tool_call>\n{\"name\": \"note\", \"arguments\": {\"te"))
+	require.Equal(t, []answerCall{{Name: "note", Args: `{"text": "`}}, at(`xt": "`).Calls)
+	b := append([]Event(nil), l.Push(-1, []byte("abc"))...)
+	require.Len(t, b, 1)
+	require.Equal(t, "abc", string(b[0].Text))
+	require.Empty(t, l.Push(-1, []byte(`\`)))
+	require.Equal(t, `\n`, string(l.Push(-1, []byte(`n`))[0].Text))
+}
+
+func TestDone(t *testing.T) {
+	f := row("hermes")
+	l := NewLexer(&f, Options{Tools: testTools, MaxCalls: 1})
+	l.Push(-1, []byte(`<tool_call>{"name":"ping","arguments":{}`))
+	require.False(t, l.Done())
+	l.Push(-1, []byte(`}`))
+	require.True(t, l.Done())
+	require.Equal(t, 1, l.Calls())
+	require.Empty(t, l.Push(-1, []byte(`</tool_call> more`)))
+	require.Empty(t, l.Flush(false))
+}
+
+func TestReasoningTokens(t *testing.T) {
+	f := row("hermes")
+	l := NewLexer(&f, Options{})
+	for _, s := range []string{"<think>", "\n", "a", " b", "\n", "</think>", "\n\n", "Hi", "."} {
+		l.Push(-1, []byte(s))
+	}
+	require.Equal(t, 6, l.ReasoningTokens())
+	require.False(t, l.InReasoning())
+}
+
+func TestStartsInReasoning(t *testing.T) {
+	f := row("hermes")
+	require.True(t, f.StartsInReasoning("<|im_start|>assistant\n<think>\n"))
+	require.False(t, f.StartsInReasoning("<|im_start|>assistant\n<think>\n\n</think>\n\n"))
+	require.False(t, f.StartsInReasoning("say <think> please<|im_start|>assistant\n"))
+	plain := row("plain")
+	require.False(t, plain.StartsInReasoning("<think>"))
+}
+
+// The delta path makes no garbage.
+func TestPushDoesNotAllocate(t *testing.T) {
+	f := row("hermes")
+	word := []byte(" word")
+	for name, prefix := range map[string]string{
+		"text": "Hi.", "thoughts": "<think>Hm.", "arguments": `<tool_call>{"name":"note","arguments":{"text":"`,
+	} {
+		l := NewLexer(&f, Options{Tools: testTools, Lookup: lookupIn(&f)})
+		l.Push(-1, []byte(prefix))
+		for range 8 {
+			l.Push(-1, word)
+		}
+		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Push(7, word) }), name)
+	}
+}
+
+func BenchmarkPushText(b *testing.B) {
+	f := row("hermes")
+	l := NewLexer(&f, Options{Tools: testTools})
+	word := []byte(" word")
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Push(-1, word)
+	}
+}
+
+func FuzzLexer(f *testing.F) {
+	for i, c := range lexCases {
+		f.Add([]byte(c.in), byte(i), byte(i*7), uint64(i))
+	}
+	names := Names()
+	f.Fuzz(func(t *testing.T, in []byte, which, flags byte, seed uint64) {
+		if len(in) > 4000 {
+			return
+		}
+		format := row(names[int(which)%len(names)])
+		o := Options{
+			Tools: testTools, StartInReasoning: flags&1 != 0, Bare: flags&2 != 0, JSON: flags&4 != 0,
+			Forced: flags&8 != 0, Constrained: flags&16 != 0,
+		}
+		if flags&32 != 0 {
+			o.MaxCalls = 1
+		}
+		if o.Forced && len(format.Blocks) > 0 && !o.StartInReasoning {
+			o.Opening = format.Blocks[0].Start
+		}
+		cut := flags&64 != 0
+		want := probe(t, &format, o, []string{string(in)}, cut)
+		rng := rand.New(rand.NewPCG(seed, 2))
+		require.Equal(t, want, probe(t, &format, o, randomSplit(rng, string(in)), cut))
+	})
+}

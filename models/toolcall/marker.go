@@ -1,0 +1,128 @@
+package toolcall
+
+import "bytes"
+
+// marker is a text that means something where plain text or thoughts stand.
+type marker struct {
+	text  string
+	kind  markerKind
+	index int // of the block, the reasoning span or the frame
+	token bool
+}
+
+type markerKind uint8
+
+const (
+	callMarker markerKind = iota
+	thinkMarker
+	thinkEnd
+	frameStart
+	frameEnd
+)
+
+// addMarkers makes the table of markers that count in this answer.
+func (l *Lexer) addMarkers() {
+	add := func(text string, kind markerKind, index int) {
+		if text != "" {
+			l.markers = append(l.markers, marker{text: text, kind: kind, index: index})
+			l.first[text[0]] = true
+		}
+	}
+	if len(l.tools) > 0 {
+		for i := range l.f.Blocks {
+			add(l.f.Blocks[i].Section, callMarker, i)
+			add(l.f.Blocks[i].Start, callMarker, i)
+		}
+	}
+	for i, s := range l.f.Reasoning {
+		add(s.Start, thinkMarker, i)
+		add(s.End, thinkEnd, i)
+	}
+	for i, s := range l.f.Frames {
+		add(s.Start, frameStart, i)
+		add(s.End, frameEnd, i)
+	}
+	if l.o.Lookup == nil {
+		return
+	}
+	l.tokens = map[int32]string{}
+	for _, text := range l.f.Markers() {
+		if id, ok := l.o.Lookup(text); ok {
+			l.tokens[id] = text
+			for i := range l.markers {
+				l.markers[i].token = l.markers[i].token || l.markers[i].text == text
+			}
+		}
+	}
+}
+
+// at compares in[p:] with text: whole, or so far as there is input.
+func (l *Lexer) at(p int, text string) (whole, partial bool) {
+	rest := l.in[p:]
+	if len(rest) >= len(text) {
+		return string(rest[:len(text)]) == text, false
+	}
+	return false, len(rest) > 0 && text[:len(rest)] == string(rest)
+}
+
+// find looks for the longest marker at p that counts there. partial says that
+// one may be on its way.
+func (l *Lexer) find(p int) (best *marker, partial bool) {
+	for i := range l.markers {
+		m := &l.markers[i]
+		if m.text[0] != l.in[p] || !l.counts(m, p) {
+			continue
+		}
+		whole, part := l.at(p, m.text)
+		partial = partial || part
+		if whole && (best == nil || len(m.text) > len(best.text)) {
+			best = m
+		}
+	}
+	return best, partial && best == nil
+}
+
+// counts says whether a marker means something at p.
+func (l *Lexer) counts(m *marker, p int) bool {
+	if l.state == inThought {
+		switch m.kind {
+		case thinkEnd:
+			return m.index == l.thoughts && l.isToken(m, p)
+		case thinkMarker: // written again although the prompt has it
+			return !l.thought && m.index == l.thoughts && l.blank(l.lo, p)
+		case callMarker:
+			return !l.o.JSON
+		}
+		return false
+	}
+	switch m.kind {
+	case callMarker:
+		return !l.o.JSON || !l.said && l.keep == l.lo
+	case thinkMarker: // at the start of a line or after a block
+		return !l.line && (!l.o.JSON || !l.said)
+	case frameStart:
+		return !l.segment && l.keep == l.lo && l.frame == ""
+	case frameEnd:
+		return l.frame == m.text || l.f.Frames[m.index].Start == ""
+	}
+	return false
+}
+
+// isToken says whether a marker that is a token of its own came as that token,
+// where this can matter.
+func (l *Lexer) isToken(m *marker, p int) bool {
+	if !m.token || l.o.Constrained {
+		return true
+	}
+	for _, at := range l.real {
+		if at == p {
+			return true
+		}
+	}
+	return false
+}
+
+// blank says whether in[from:to] is white space.
+func (l *Lexer) blank(from, to int) bool {
+	return len(bytes.TrimLeft(l.in[from:to], " \t\r\n")) == 0
+}

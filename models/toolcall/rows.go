@@ -1,0 +1,179 @@
+package toolcall
+
+import "slices"
+
+var (
+	think     = []Span{{"<think>", "</think>"}}
+	toolCalls = Block{Start: "<tool_calls>", End: "</tool_calls>", List: true}
+)
+
+// rows are the known formats. Later families are further rows.
+var rows = []Format{
+	{
+		// Qwen2.5, Qwen3, QwQ, SmolLM3, Hermes, Granite 4, MiMo-VL; also what
+		// models without a tool section in their template are told to write.
+		Name:      "hermes",
+		Blocks:    []Block{{Start: "<tool_call>", End: "</tool_call>", Lead: "\n", Trail: "\n", Between: "\n"}},
+		Reasoning: think, Bare: BareObject,
+	},
+	{
+		// No markers at all: a bare object, fenced or not.
+		Name:   "json",
+		Blocks: []Block{{}},
+		Bare:   BareObject,
+	},
+	{Name: "plain"},
+	{
+		Name:      "nemotron_v2",
+		Blocks:    []Block{{Start: "<TOOLCALL>", End: "</TOOLCALL>", List: true}},
+		Reasoning: think,
+	},
+	{
+		Name: "hunyuan_a13b", Blocks: []Block{toolCalls},
+		Reasoning: think, Frames: []Span{{"<answer>", "</answer>"}},
+	},
+	{
+		Name:   "jamba",
+		Blocks: []Block{{Start: "<tool_calls>", End: "</tool_calls>", Lead: "\n    ", Trail: "\n", List: true}},
+	},
+	{
+		Name: "apriel", Blocks: []Block{toolCalls},
+		Reasoning: []Span{{"", "[BEGIN FINAL RESPONSE]"}}, Frames: []Span{{"", "[END FINAL RESPONSE]"}},
+	},
+	{
+		Name:      "minimax_m1",
+		Blocks:    []Block{{Start: "<tool_calls>", End: "</tool_calls>", Lead: "\n", Trail: "\n", Between: "\n"}},
+		Reasoning: think,
+	},
+	{
+		Name:   "granite3",
+		Blocks: []Block{{Start: "<|tool_call|>", List: true}, {Start: "<tool_call>", End: "</tool_call>"}},
+		Reasoning: []Span{
+			{"<think>", "</think>"},
+			{"Here is my thought process:", "Here is my response:"},
+			{"Here's my thought process:", "Here's my response:"},
+		},
+		Frames: []Span{{"<response>", "</response>"}},
+	},
+	{
+		Name:   "phi4_mini",
+		Blocks: []Block{{Start: "functools[", List: true}, {Start: "<|tool_call|>", End: "<|/tool_call|>"}},
+	},
+	{
+		Name: "internlm2",
+		Blocks: []Block{
+			{Start: "<|action_start|><|plugin|>", End: "<|action_end|>", ArgsKey: "parameters", Lead: "\n", Between: "\n"},
+			{Start: "<|action_start|> <|plugin|>", End: "<|action_end|>", ArgsKey: "parameters"},
+		},
+		Reasoning: think,
+	},
+	{
+		Name:      "ernie45",
+		Blocks:    []Block{{Start: "<tool_call>", End: "</tool_call>", Lead: "\n", Trail: "\n", Between: "\n"}},
+		Reasoning: think, Frames: []Span{{"<response>", "</response>"}},
+	},
+	{
+		Name:   "longcat",
+		Blocks: []Block{{Start: "<longcat_tool_call>", End: "</longcat_tool_call>", Between: "\n"}},
+	},
+	{
+		Name: "gigachat3",
+		Blocks: []Block{
+			{Start: "<|message_sep|>\n\nfunction call<|role_sep|>", Lead: "\n"},
+			{Start: "<|function_call|>"},
+			{Start: "function call<|role_sep|>", Lead: "\n"},
+		},
+	},
+	{
+		Name:      "apertus",
+		Blocks:    []Block{{Style: NameIsKey, Start: "<|tools_prefix|>", End: "<|tools_suffix|>", List: true}},
+		Reasoning: []Span{{"<|inner_prefix|>", "<|inner_suffix|>"}},
+	},
+	{
+		Name: "cohere",
+		Blocks: []Block{{
+			Start: "<|START_ACTION|>", End: "<|END_ACTION|>", NameKey: "tool_name", ArgsKey: "parameters",
+			Lead: "\n    ", Trail: "\n", List: true,
+		}},
+		Reasoning: []Span{{"<|START_THINKING|>", "<|END_THINKING|>"}},
+		Frames: []Span{
+			{"<|START_RESPONSE|>", "<|END_RESPONSE|>"}, {"<|START_TEXT|>", "<|END_TEXT|>"}, {"", "<|END_OF_TURN_TOKEN|>"},
+		},
+	},
+	{
+		// The list form before v11 and the name[ARGS] form since: a model's
+		// template may ask for one while the model writes the other.
+		Name:      "mistral",
+		Blocks:    []Block{{Style: ArgsAfterName, Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]"}},
+		Reasoning: []Span{{"[THINK]", "[/THINK]"}},
+	},
+	{
+		Name:   "mistral_v7",
+		Blocks: []Block{{Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]", Lead: " ", List: true}},
+	},
+	{
+		Name: "deepseek_v3",
+		Blocks: []Block{{
+			Style: ArgsAfterName, Section: "<｜tool▁calls▁begin｜>", SectionEnd: "<｜tool▁calls▁end｜>",
+			Start: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", NameEnd: "\n```json\n", Trail: "\n", End: "```<｜tool▁call▁end｜>", Between: "\n",
+		}},
+		Reasoning: think,
+	},
+	{
+		Name: "deepseek_v31",
+		Blocks: []Block{{
+			Style: ArgsAfterName, Section: "<｜tool▁calls▁begin｜>", SectionEnd: "<｜tool▁calls▁end｜>",
+			Start: "<｜tool▁call▁begin｜>", NameEnd: "<｜tool▁sep｜>", End: "<｜tool▁call▁end｜>",
+		}},
+		Reasoning: think,
+	},
+	{
+		Name: "kimi_k2",
+		Blocks: []Block{{
+			Style: ArgsAfterName, Section: "<|tool_calls_section_begin|>", SectionEnd: "<|tool_calls_section_end|>",
+			Start: "<|tool_call_begin|>", NameEnd: "<|tool_call_argument_begin|>", End: "<|tool_call_end|>", Indexed: true,
+		}},
+		Reasoning: think,
+	},
+	{
+		Name:   "functionary_v31",
+		Blocks: []Block{{Style: ArgsAfterName, Start: "<function=", NameEnd: ">", End: "</function>"}},
+	},
+	{Name: "xlam", Blocks: []Block{{List: true}, {Start: "<tool_call>", End: "</tool_call>"}, {Start: "[TOOL_CALLS]"}}, Reasoning: think, Bare: BareList},
+	{
+		Name:   "llama3",
+		Blocks: []Block{{ArgsKey: "parameters"}, {Start: "<|python_tag|>", End: "<|eom_id|>", ArgsKey: "parameters"}},
+		Bare:   BareNative,
+	},
+	{
+		Name: "command_r_plus",
+		Blocks: []Block{
+			{Start: "Action:\n```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters", Lead: "\n", Trail: "\n", List: true},
+			{Start: "Action: ```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters", List: true},
+		},
+	},
+	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
+}
+
+// Lookup finds a row by its name.
+func Lookup(name string) (Format, bool) {
+	i := slices.IndexFunc(rows, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return Format{}, false
+	}
+	return rows[i], true
+}
+
+// Names lists the rows.
+func Names() []string {
+	out := make([]string, len(rows))
+	for i := range rows {
+		out[i] = rows[i].Name
+	}
+	return out
+}
+
+func row(name string) Format {
+	f, _ := Lookup(name)
+	return f
+}
