@@ -50,7 +50,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "variables"
 	@echo "  MODEL=FILE   the GGUF file of run and bench, in place of the default model"
-	@echo "  ARGS=...     more flags for quern serve in run"
+	@echo "  ARGS=...     more flags for quern serve in run and bench"
+	@echo "  BENCH_ARGS=  flags for one quern bench in bench, in place of the usual five runs"
 	@echo "  PKG=./...    the packages of test, race, bench, bench-smoke, cover"
 	@echo "  FUZZTIME=20s how long each fuzz target runs"
 	@echo "  PORTABLE=1   for any CPU of x86-64-v3 or armv8.2-a, not just this one"
@@ -125,14 +126,29 @@ cover: deps test-model ## the tests with coverage: cover.out, and a line a funct
 BENCH_ADDR := 127.0.0.1:18080
 BENCH_ARGS ?=
 
+# What make bench measures, unless BENCH_ARGS says something else: one stream
+# and eight, eight that share a head, conversations, a stream beside a long prompt.
+define BENCH_RUNS
+--concurrency 1 --requests 8
+--concurrency 8 --requests 32
+--dataset shared-prefix --concurrency 8 --requests 8
+--dataset multi-turn --sessions 12 --turns 3 --concurrency 4 --requests 36
+--scenario stall --prompt-words 1000 --max-tokens 256
+endef
+export BENCH_LIST := $(or $(BENCH_ARGS),$(BENCH_RUNS))
+
 .PHONY: bench
 bench: build ## the Go benchmarks, then quern bench against a server of its own
 	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
 	@model=$$($(MODEL_PATH)); \
-	$(BIN) serve --addr $(BENCH_ADDR) "$$model" & server=$$!; trap 'kill $$server; wait $$server' EXIT; \
+	$(BIN) serve --addr $(BENCH_ADDR) --log-level warn "$$model" $(ARGS) & server=$$!; \
+	trap 'kill $$server 2>/dev/null; wait $$server' EXIT; \
 	until $(PYTHON) -c 'import urllib.request as u; u.urlopen("http://$(BENCH_ADDR)/health")' 2>/dev/null; do \
 		kill -0 $$server; sleep 0.3; done; \
-	$(BIN) bench --url http://$(BENCH_ADDR)/v1 $(BENCH_ARGS)
+	while read -r run; do \
+		echo; echo "quern bench $$run"; \
+		$(BIN) bench --url http://$(BENCH_ADDR) $$run </dev/null; \
+	done <<<"$$BENCH_LIST"
 
 .PHONY: bench-smoke
 bench-smoke: deps test-model ## each Go benchmark once: it still runs
