@@ -1,0 +1,14 @@
+// Package dialect runs chat templates as Hugging Face's environment runs
+// them: Jinja2 with trim_blocks and lstrip_blocks, Python's string methods and
+// json.dumps, strftime_now and raise_exception.
+//
+// The evaluator is github.com/ardanlabs/jinja. What it does otherwise than
+// Jinja2 (whitespace control, operator precedence, loop scopes, filters and
+// methods with all their arguments, numbers as they were spelled, the line of
+// an error, a bound on work) is done here: a template is scanned and parsed
+// once, and handed to the library as an equivalent one whose filters, tests
+// and methods are calls of the functions of this package.
+//
+// A Program is immutable and may be rendered from any number of goroutines;
+// Values belong to one rendering.
+package dialect
