@@ -9,6 +9,6 @@
 // part of a stop string.
 //
 // A Tokenizer is shared by all request goroutines and is safe for concurrent
-// use as far as Vocab.Tokenize is. A Decoder, StopMatcher or Ledger belongs to
-// one request.
+// use as far as Vocab.Tokenize is. A Decoder or a StopMatcher belongs to one
+// request.
 package tokenizer

@@ -145,58 +145,6 @@ func TestStopMatcherDoesNotAllocate(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, run))
 }
 
-// Tokens "ab", "c", "d<", "stop", ">e" with the stop string "<stop>".
-func TestLedgerFollowsTheStopMatcher(t *testing.T) {
-	m := NewStopMatcher([]string{"<stop>"})
-	var l Ledger
-	steps := []struct {
-		text     string
-		from, to int
-	}{{"ab", 0, 1}, {"c", 1, 2}, {"", 2, 3}, {"d<", 3, 3}, {"stop", 3, 3}}
-	for _, s := range steps {
-		l.Add(len(s.text))
-		_, stopped := m.Push([]byte(s.text))
-		require.False(t, stopped)
-		from, to := l.Release(m.Emitted())
-		require.Equal(t, []int{s.from, s.to}, []int{from, to}, s.text)
-	}
-	l.Add(2)
-	_, stopped := m.Push([]byte(">e"))
-	require.True(t, stopped)
-	from, to := l.Finish(m.Emitted())
-	require.Equal(t, []int{3, 4}, []int{from, to}, "d stands before the stop string, the rest is dropped")
-}
-
-func TestLedgerWithoutStop(t *testing.T) {
-	m := NewStopMatcher([]string{"zz"})
-	var l Ledger
-	got := 0
-	for _, s := range []string{"a", "z", "b", "z"} {
-		l.Add(len(s))
-		m.Push([]byte(s))
-		from, to := l.Release(m.Emitted())
-		require.Equal(t, got, from)
-		got = to
-	}
-	require.Equal(t, 3, got)
-	m.Flush()
-	from, to := l.Finish(m.Emitted())
-	require.Equal(t, []int{3, 4}, []int{from, to})
-	from, to = l.Finish(m.Emitted())
-	require.Equal(t, from, to)
-}
-
-func TestLedgerDropsAllBehindAStopAtTheStart(t *testing.T) {
-	m := NewStopMatcher([]string{"ab"})
-	var l Ledger
-	for _, s := range []string{"a", "b"} {
-		l.Add(len(s))
-		m.Push([]byte(s))
-	}
-	from, to := l.Finish(m.Emitted())
-	require.Equal(t, from, to)
-}
-
 func BenchmarkStopMatcher(b *testing.B) {
 	text := [][]byte{[]byte("hello"), []byte(" world"), []byte(", <b"), []byte("old"), []byte("\n")}
 	for name, stops := range map[string][]string{"none": nil, "four": {"</answer>", "\n\nHuman:", "Observation:", "<|end|>"}} {
