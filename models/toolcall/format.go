@@ -64,19 +64,17 @@ type Block struct {
 	// Indexed names look like functions.NAME:7, and that is the call's id.
 	Indexed bool
 	// NameKey, ArgsKey are the canonical keys of an object; "name" and
-	// "arguments" if empty. On reading, the usual synonyms are known.
-	NameKey, ArgsKey string
-	// Lead, Trail are the white space inside Start and End, Between that
-	// between two calls; List writes the calls as a JSON list. They only
-	// matter when a call is forced: this is how the family's template spells
-	// history, so that the next turn finds this one in the prefix cache.
+	// "arguments" if empty. IDKey is that of an id before the name, if the
+	// model has to write one. On reading, the usual synonyms are known.
+	NameKey, ArgsKey, IDKey string
+	// The rest only matters when a call is forced: it is how the family's
+	// template spells history, so that the next turn finds this one in the
+	// prefix cache. Lead and Trail are the white space inside Start and End
+	// (with List, inside the brackets), Between is what separates two calls;
+	// Shared puts all calls into one block, List as a JSON list.
 	Lead, Trail, Between string
-	List                 bool
+	Shared, List         bool
 }
-
-// nameKey and argsKey are the canonical keys.
-func (b *Block) nameKey() string { return orElse(b.NameKey, "name") }
-func (b *Block) argsKey() string { return orElse(b.ArgsKey, "arguments") }
 
 func orElse(s, other string) string {
 	if s == "" {

@@ -95,11 +95,12 @@ func (l *Lexer) counts(m *marker, p int) bool {
 		}
 		return false
 	}
+	said := l.said || l.keep > l.lo
 	switch m.kind {
 	case callMarker:
-		return !l.o.JSON || !l.said && l.keep == l.lo
+		return !l.o.JSON || !said
 	case thinkMarker: // at the start of a line or after a block
-		return !l.line && (!l.o.JSON || !l.said)
+		return !l.line && (!l.o.JSON || !said)
 	case frameStart:
 		return !l.segment && l.keep == l.lo && l.frame == ""
 	case frameEnd:

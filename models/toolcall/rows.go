@@ -38,11 +38,11 @@ var rows = []Format{
 	},
 	{
 		Name: "apriel", Blocks: []Block{toolCalls},
-		Reasoning: []Span{{"", "[BEGIN FINAL RESPONSE]"}}, Frames: []Span{{"", "[END FINAL RESPONSE]"}},
+		Reasoning: []Span{{"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"}}, Frames: []Span{{"", "[END FINAL RESPONSE]"}},
 	},
 	{
 		Name:      "minimax_m1",
-		Blocks:    []Block{{Start: "<tool_calls>", End: "</tool_calls>", Lead: "\n", Trail: "\n", Between: "\n"}},
+		Blocks:    []Block{{Start: "<tool_calls>", End: "</tool_calls>", Lead: "\n", Trail: "\n", Between: "\n", Shared: true}},
 		Reasoning: think,
 	},
 	{
@@ -93,7 +93,7 @@ var rows = []Format{
 		Name: "cohere",
 		Blocks: []Block{{
 			Start: "<|START_ACTION|>", End: "<|END_ACTION|>", NameKey: "tool_name", ArgsKey: "parameters",
-			Lead: "\n    ", Trail: "\n", List: true,
+			IDKey: "tool_call_id", Lead: "\n    ", Trail: "\n", Between: ",\n    ", List: true,
 		}},
 		Reasoning: []Span{{"<|START_THINKING|>", "<|END_THINKING|>"}},
 		Frames: []Span{
@@ -109,7 +109,7 @@ var rows = []Format{
 	},
 	{
 		Name:   "mistral_v7",
-		Blocks: []Block{{Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]", Lead: " ", List: true}},
+		Blocks: []Block{{Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]", List: true}},
 	},
 	{
 		Name: "deepseek_v3",

@@ -1,0 +1,280 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"quern/models/chat"
+	"quern/models/schema"
+	"quern/models/schema/gbnf"
+
+	"github.com/stretchr/testify/require"
+)
+
+func toolOf(name, parameters string) chat.Tool {
+	return chat.Tool{Name: name, Parameters: json.RawMessage(parameters)}
+}
+
+var grammarTools = []chat.Tool{
+	toolOf("get_time", `{"type":"object","properties":{"zone":{"type":"string","enum":["UTC","CET"]}},"required":["zone"],"additionalProperties":false}`),
+	toolOf("get_weather", `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1,"maximum":14}},"required":["city"]}`),
+	toolOf("ping", ``),
+}
+
+func strictly(t chat.Tool) chat.Tool {
+	t.Strict = true
+	return t
+}
+
+func mustGrammar(t *testing.T, f *Format, tools []chat.Tool, o GrammarOptions) (Grammar, *gbnf.Grammar) {
+	t.Helper()
+	g, diags, err := f.Grammar(tools, o)
+	require.NoError(t, err)
+	require.Empty(t, diags)
+	parsed, err := gbnf.Parse(g.GBNF)
+	require.NoError(t, err, g.GBNF)
+	return g, parsed
+}
+
+func TestGrammar(t *testing.T) {
+	hermes := row("hermes")
+	const utc = `{"name": "get_time", "arguments": {"zone": "UTC"}}`
+	const end = "\n</tool_call>"
+	for _, c := range []struct {
+		name    string
+		tools   []chat.Tool
+		o       GrammarOptions
+		opening string
+		yes, no []string
+	}{
+		{"required", grammarTools, GrammarOptions{Require: true}, "<tool_call>\n",
+			[]string{utc + end, utc + end + "\n<tool_call>\n" + utc + end, `{"name": "ping", "arguments": {}}` + end, `{"name": "get_weather", "arguments": {"city": "Oslo","days":14}}` + end},
+			[]string{"", "Hi", utc, utc + end + " done", `{"name": "get_date", "arguments": {}}` + end, `{"name": "get_time", "arguments": {"zone": "EST"}}` + end, `{"name": "get_weather", "arguments": {"city": "Oslo", "x": 1}}` + end}},
+		{"named, one call", grammarTools[:1], GrammarOptions{Require: true, MaxCalls: 1}, "<tool_call>\n",
+			[]string{utc + end}, []string{utc + end + "\n<tool_call>\n" + utc + end}},
+		{"required, the model may think", grammarTools, GrammarOptions{Require: true, Thinking: MayThink}, "",
+			[]string{"<tool_call>\n" + utc + end, "<think>\nSo </thin <tool_call> {\n</think>\n\n<tool_call>\n" + utc + end},
+			[]string{utc + end, "<think>x", "<think>x</think>Hi", "Hi"}},
+		{"required, thoughts are open", grammarTools, GrammarOptions{Require: true, Thinking: InThoughts}, "",
+			[]string{"so\n</think>\n\n<tool_call>\n" + utc + end, "</think><tool_call>\n" + utc + end},
+			[]string{"<tool_call>\n" + utc + end, "x</think>y"}},
+		{"auto, strict", []chat.Tool{strictly(grammarTools[0]), grammarTools[1]}, GrammarOptions{}, "",
+			[]string{"", "Hi <tool_cal", "<tool_call>\n" + utc + end, "a <tool_call>\n" + utc + end + " b\n<tool_call>\n" + utc + end + "c", "<tool_call>\n" + `{"name": "get_weather", "arguments": {"any": [1]}}` + end},
+			[]string{"<tool_call>\n" + `{"name": "get_time", "arguments": {"zone": "EST"}}` + end, "a <tool_call> b", "<tool_call>\n" + utc}},
+		{"auto, strict, one call", []chat.Tool{strictly(grammarTools[0])}, GrammarOptions{MaxCalls: 1}, "",
+			[]string{"Hi <tool_call>\n" + utc + end}, []string{"<tool_call>\n" + utc + end + "x"}},
+		{"JSON object", nil, GrammarOptions{Answer: &Answer{}}, "",
+			[]string{`{"a": 1}`, "{\n  \"a\": [1, {}]\n}"}, []string{"1", "[]", "{} x", "Hi"}},
+		{"JSON schema", nil, GrammarOptions{Answer: &Answer{Schema: json.RawMessage(`{"type":"object","properties":{"x":{"enum":["<think>"]}},"required":["x"]}`)}}, "",
+			[]string{`{"x": "<think>"}`}, []string{`{}`, `{"x": "y"}`, `{"x": "<think>", "y": 1}`}},
+		{"JSON after thoughts", nil, GrammarOptions{Answer: &Answer{}, Thinking: InThoughts}, "",
+			[]string{"{}</think>{}", "hm\n</think>\n\n{}"}, []string{"{}", "</think>x"}},
+		{"JSON or a call", grammarTools, GrammarOptions{Answer: &Answer{}}, "",
+			[]string{`{"a":1}`, "<tool_call>\n" + utc + end}, []string{"x", utc + end}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, parsed := mustGrammar(t, &hermes, c.tools, c.o)
+			require.Equal(t, c.opening, g.Opening)
+			for _, s := range c.yes {
+				require.True(t, parsed.Accepts(s), "must accept %q", s)
+			}
+			for _, s := range c.no {
+				require.False(t, parsed.Accepts(s), "must refuse %q", s)
+			}
+		})
+	}
+}
+
+func TestNoGrammarWhereNothingIsDemanded(t *testing.T) {
+	hermes, plain := row("hermes"), row("plain")
+	for _, c := range []struct {
+		f     *Format
+		tools []chat.Tool
+		o     GrammarOptions
+	}{
+		{&hermes, nil, GrammarOptions{}},
+		{&hermes, grammarTools, GrammarOptions{MaxCalls: 1, Thinking: MayThink}},
+		{&hermes, nil, GrammarOptions{Require: true}},
+		{&plain, grammarTools, GrammarOptions{Require: true}},
+	} {
+		g, diags, err := c.f.Grammar(c.tools, c.o)
+		require.NoError(t, err)
+		require.Empty(t, diags)
+		require.Empty(t, g)
+	}
+}
+
+func TestOneBadToolLeavesTheOthers(t *testing.T) {
+	hermes := row("hermes")
+	bad := toolOf("bad", `{"type":"object","properties":{"x":{"type":"string","pattern":"^[unclosed((("}}}`)
+	odd := toolOf("odd", `{"type":"object","properties":{"x":{"type":"array","uniqueItems":true}}}`)
+	tools := append([]chat.Tool{bad, odd}, grammarTools...)
+	g, diags, err := hermes.Grammar(tools, GrammarOptions{Require: true})
+	require.NoError(t, err)
+	require.Len(t, diags, 2)
+	require.Equal(t, 0, diags[0].Tool)
+	require.Equal(t, "$.properties.x.pattern", diags[0].Path)
+	require.Equal(t, "$.properties.x.uniqueItems", diags[1].Path)
+	parsed, err := gbnf.Parse(g.GBNF)
+	require.NoError(t, err)
+	require.True(t, parsed.Accepts(`{"name": "bad", "arguments": {"free": [1]}}`+"\n</tool_call>"))
+	require.False(t, parsed.Accepts(`{"name": "get_time", "arguments": {"free": [1]}}`+"\n</tool_call>"))
+
+	var se *SchemaError
+	_, _, err = hermes.Grammar([]chat.Tool{grammarTools[0], strictly(odd)}, GrammarOptions{})
+	require.ErrorAs(t, err, &se)
+	require.Equal(t, 1, se.Tool)
+	require.Equal(t, "$.properties.x.uniqueItems", se.Err.Path)
+	require.Contains(t, err.Error(), `tool "odd"`)
+
+	_, _, err = hermes.Grammar(nil, GrammarOptions{Answer: &Answer{Schema: bad.Parameters}})
+	require.ErrorAs(t, err, &se)
+	require.Equal(t, -1, se.Tool)
+}
+
+func TestSchemasTooLargeTogether(t *testing.T) {
+	hermes := row("hermes")
+	var props []string
+	for i := range 2500 {
+		props = append(props, `"property number `+strings.Repeat("x", 80)+string(rune('a'+i%26))+strings.Repeat("y", i%97)+`":{"type":"string"}`)
+	}
+	var tools []chat.Tool
+	for i := range 8 {
+		tools = append(tools, toolOf("t"+string(rune('0'+i)), `{"type":"object","title":"`+string(rune('0'+i))+`","properties":{`+strings.Join(props, ",")+`}}`))
+	}
+	g, diags, err := hermes.Grammar(tools, GrammarOptions{Require: true, Schemas: schema.NewCache(1 << 20)})
+	require.NoError(t, err)
+	require.NotEmpty(t, diags)
+	require.Less(t, len(g.GBNF), maxGrammarText+1<<20)
+}
+
+// What a grammar lets a model write is what the lexer of the same row reads:
+// only calls, of declared tools, with arguments that fit, and no diagnostics.
+func TestGrammarAndLexerAgree(t *testing.T) {
+	for i := range rows {
+		f := &rows[i]
+		if len(f.Blocks) == 0 {
+			continue
+		}
+		for _, o := range []GrammarOptions{
+			{Require: true}, {Require: true, MaxCalls: 1},
+			{Require: true, MaxCalls: 3, Thinking: MayThink}, {Require: true, MaxCalls: 3, Thinking: InThoughts},
+		} {
+			t.Run(f.Name, func(t *testing.T) {
+				g, parsed := mustGrammar(t, f, grammarTools, o)
+				d, endless := gbnf.NewDeriver(parsed, uint64(i))
+				require.Empty(t, endless)
+				for range 60 {
+					s := d.Sentence(80)
+					lo := Options{
+						Tools: grammarTools, Forced: true, Opening: g.Opening, MaxCalls: o.MaxCalls, Constrained: true,
+						StartInReasoning: o.Thinking == InThoughts,
+					}
+					a := probe(t, f, lo, strings.Split(s, ""), false)
+					require.Empty(t, a.Text, s)
+					require.Empty(t, a.Malformed, s)
+					require.NotEmpty(t, a.Calls, s)
+					for _, c := range a.Calls {
+						require.False(t, c.Cut)
+						for _, tool := range grammarTools {
+							if tool.Name == c.Name {
+								require.True(t, schema.NewChecker(tool.Parameters).Fits([]byte(c.Args)), "%s %s", c.Name, c.Args)
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A forced call is spelled as a Qwen template spells it in the history.
+func TestCanonicalSpelling(t *testing.T) {
+	for name, want := range map[string]string{
+		"hermes":          "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>",
+		"nemotron_v2":     `<TOOLCALL>[{"name": "get_time", "arguments": {"zone": "UTC"}}, {"name": "get_time", "arguments": {"zone": "UTC"}}]</TOOLCALL>`,
+		"jamba":           "<tool_calls>[\n    {\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n]</tool_calls>",
+		"minimax_m1":      "<tool_calls>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_calls>",
+		"phi4_mini":       `functools[{"name": "get_time", "arguments": {"zone": "UTC"}}]`,
+		"apertus":         `<|tools_prefix|>[{"get_time": {"zone": "UTC"}}]<|tools_suffix|>`,
+		"cohere":          "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"get_time\", \"parameters\": {\"zone\": \"UTC\"}}\n]<|END_ACTION|>",
+		"mistral":         `[TOOL_CALLS]get_time[ARGS]{"zone": "UTC"}[TOOL_CALLS]get_time[ARGS]{"zone": "UTC"}`,
+		"mistral_v7":      `[TOOL_CALLS][{"name": "get_time", "arguments": {"zone": "UTC"}}]`,
+		"deepseek_v3":     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_time\n```json\n{\"zone\": \"UTC\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"deepseek_v31":    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"kimi_k2":         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{\"zone\": \"UTC\"}<|tool_call_end|><|tool_calls_section_end|>",
+		"functionary_v31": `<function=get_time>{"zone": "UTC"}</function>`,
+		"llama3":          `{"name": "get_time", "parameters": {"zone": "UTC"}}`,
+	} {
+		f, ok := Lookup(name)
+		require.True(t, ok)
+		g, parsed := mustGrammar(t, &f, grammarTools, GrammarOptions{Require: true})
+		rest, found := strings.CutPrefix(want, g.Opening)
+		require.True(t, found, name)
+		require.True(t, parsed.Accepts(rest), "%s: %s\n%s", name, rest, g.GBNF)
+	}
+}
+
+// Free text under a grammar costs the sampler next to nothing.
+func TestFreeTextHasOnePath(t *testing.T) {
+	hermes := row("hermes")
+	_, parsed := mustGrammar(t, &hermes, []chat.Tool{strictly(grammarTools[0])}, GrammarOptions{})
+	m := gbnf.NewMatcher(parsed)
+	require.True(t, m.Feed(strings.Repeat("Some <tool text. ", 20)))
+	require.LessOrEqual(t, m.Peak(), 6)
+}
+
+func TestForTemplate(t *testing.T) {
+	for _, c := range []struct {
+		src, name, why string
+		thinks         bool
+	}{
+		{"", "hermes", "offers no tools", false},
+		{"{% for t in tools %}<tool_call>{% endfor %}", "hermes", "<tool_call> with JSON", false},
+		{"{% for t in tools %}<tool_call>{% endfor %}<think>", "hermes", "<tool_call> with JSON", true},
+		{"tools <tool_call><function=x>", "hermes", "not supported yet", false},
+		{"tools [TOOL_CALLS] [ARGS] [THINK] [/THINK]", "mistral", "[ARGS]", true},
+		{"tools and nothing else", "hermes", "no known marker", false},
+	} {
+		f, why := ForTemplate(c.src)
+		require.Equal(t, c.name, f.Name, c.src)
+		require.Contains(t, why, c.why)
+		require.Equal(t, c.thinks, len(f.Reasoning) > 0, c.src)
+	}
+}
+
+func TestForTemplateOnRealTemplates(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "shared", "templates")
+	for name, want := range map[string]string{
+		"Qwen-Qwen2.5-7B-Instruct": "hermes", "Qwen-Qwen3-0.6B": "hermes", "Qwen-QwQ-32B": "hermes",
+		"NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "hermes", "ibm-granite-granite-4.0": "hermes", "MiMo-VL": "hermes",
+		"HuggingFaceTB-SmolLM3-3B": "hermes", "NVIDIA-Nemotron-Nano-v2": "nemotron_v2", "MiniMax-M1": "minimax_m1",
+		"Apriel-1.6-15b-Thinker-fixed": "apriel", "unsloth-Apriel-1.5": "apriel", "ibm-granite-granite-3.3-2B-Instruct": "granite3",
+		"Apertus-8B-Instruct": "apertus", "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "cohere",
+		"CohereForAI-c4ai-command-r-plus-tool_use": "command_r_plus", "mistralai-Mistral-Nemo-Instruct-2407": "mistral_v7",
+		"Mistral-Small-3.2-24B-Instruct-2506": "mistral", "mistralai-Ministral-3-14B-Reasoning-2512": "mistral",
+		"llama-cpp-deepseek-r1": "deepseek_v3", "moonshotai-Kimi-K2": "kimi_k2", "Kimi-K2-Thinking": "kimi_k2",
+		"meetkai-functionary-medium-v3.1": "functionary_v31", "meta-llama-Llama-3.1-8B-Instruct": "llama3",
+		"meta-llama-Llama-3.2-3B-Instruct": "llama3", "fireworks-ai-llama-3-firefunction-v2": "phi4_mini",
+		"GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
+	} {
+		src, err := os.ReadFile(filepath.Join(dir, name+".jinja"))
+		if err != nil {
+			t.Skip("no chat templates beside the checkout")
+		}
+		f, why := ForTemplate(string(src))
+		require.Equal(t, want, f.Name, "%s: %s", name, why)
+	}
+	for name, thinks := range map[string]bool{
+		"Qwen-Qwen2.5-7B-Instruct": false, "Qwen-Qwen3-0.6B": true, "Qwen-QwQ-32B": true, "Apertus-8B-Instruct": true,
+		"mistralai-Ministral-3-14B-Reasoning-2512": true, "mistralai-Mistral-Nemo-Instruct-2407": false,
+	} {
+		src, err := os.ReadFile(filepath.Join(dir, name+".jinja"))
+		require.NoError(t, err)
+		f, _ := ForTemplate(string(src))
+		require.Equal(t, thinks, len(f.Reasoning) > 0, name)
+	}
+}
