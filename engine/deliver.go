@@ -81,6 +81,14 @@ func (e *Engine) end(s *sequence, reason Reason, err error) {
 	case ReasonError:
 		e.stats.Failed++
 	}
+	e.mu.Lock()
+	e.active--
+	if e.draining && e.active == 0 {
+		close(e.drained)
+	}
+	e.mu.Unlock()
+	e.publish() // so that whoever sees the end of the stream sees it in Stats
+
 	now := time.Now()
 	s.stream.update(func(r *Result) {
 		r.Reason, r.Err = reason, err
@@ -93,13 +101,6 @@ func (e *Engine) end(s *sequence, reason Reason, err error) {
 		}
 	})
 	s.stream.wake()
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.active--
-	if e.draining && e.active == 0 {
-		close(e.drained)
-	}
 }
 
 // dropStopped forgets running sequences that have ended or gone back to the queue.

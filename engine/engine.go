@@ -160,7 +160,11 @@ func (e *Engine) nudge() {
 func (e *Engine) FlushCache() {
 	flushed := make(chan struct{})
 	e.mu.Lock()
-	e.calls = append(e.calls, func() { e.cache.flush(); close(flushed) })
+	e.calls = append(e.calls, func() {
+		e.cache.flush()
+		e.publish()
+		close(flushed)
+	})
 	e.mu.Unlock()
 	e.nudge()
 	select {

@@ -16,9 +16,9 @@ func (e *Engine) run() {
 	for e.receive() {
 		e.admit()
 		shares := e.plan()
+		e.publish()
 		err := e.step(shares)
 		e.deliver(shares, err)
-		e.publish()
 	}
 	e.cache.flush()
 	e.mu.Lock()

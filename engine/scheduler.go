@@ -15,10 +15,10 @@ type budget struct {
 type share struct{ seq, rows int }
 
 // plan spends the budget on sequences, given as their pending token counts,
-// oldest first. Decode rows come first. Of the prefill, half goes to whoever has
-// least left, so that a short prompt isn't stuck behind a long one, and the rest
-// in order of arrival, so that a long one isn't starved by short ones. The shares
-// come out in that order: decode, then prefill.
+// oldest first. Decode rows come first. Of the prefill, up to half goes to whoever
+// has least left, so that a short prompt isn't stuck behind a long one, and the
+// rest in order of arrival, so that a long one isn't starved by short ones. The
+// shares come out decode first, each kind oldest first.
 func plan(dst []share, pending []int, b budget) []share {
 	room := min(b.rows, b.cells)
 	shortest := -1
@@ -35,7 +35,7 @@ func plan(dst []share, pending []int, b budget) []share {
 	if shortest < 0 || room == 0 {
 		return dst
 	}
-	head := min(pending[shortest], (room+1)/2)
+	head := min(pending[shortest], room/2)
 	room -= head
 	for i, n := range pending {
 		if n <= 1 {

@@ -41,7 +41,12 @@ func (e *Engine) Stats() Stats {
 // publish makes the loop's state visible to Stats.
 func (e *Engine) publish() {
 	s := &e.stats
-	s.Running = len(e.running)
+	s.Running = 0
+	for _, r := range e.running {
+		if r.kv != nil {
+			s.Running++
+		}
+	}
 	s.CellsUsed = e.cache.ledger.used
 	s.CellsIdle = s.CellsUsed - e.cellsRunning()
 	s.CellsTotal = e.limits.Cells
@@ -61,7 +66,9 @@ func (e *Engine) cellsRunning() int {
 	l.begin()
 	n := 0
 	for _, s := range e.running {
-		n += l.count(s.kv.tail)
+		if s.kv != nil {
+			n += l.count(s.kv.tail)
+		}
 	}
 	return n
 }

@@ -72,14 +72,13 @@ func (f *Fake) misuse(format string, args ...any) error {
 }
 
 // enter guards what only one goroutine at a time may call.
-func (f *Fake) enter(call string) func() {
+func (f *Fake) enter(call string) {
 	if f.inside.Add(1) != 1 {
 		_ = f.misuse("%s while another call is running", call)
 	}
 	if f.closed.Load() {
 		_ = f.misuse("%s after Close", call)
 	}
-	return f.leave
 }
 
 func (f *Fake) leave() { f.inside.Add(-1) }
@@ -106,7 +105,8 @@ func (f *Fake) NewSampler(p engine.SamplerParams) (engine.Sampler, error) {
 
 // SeqCopy implements engine.Backend.
 func (f *Fake) SeqCopy(src, dst engine.SeqID, n int) error {
-	defer f.enter("SeqCopy")()
+	f.enter("SeqCopy")
+	defer f.leave()
 	switch {
 	case !f.valid(src) || !f.valid(dst) || src == dst:
 		return f.misuse("SeqCopy from %d to %d of %d sequences", src, dst, f.limits.Seqs)
@@ -114,6 +114,8 @@ func (f *Fake) SeqCopy(src, dst engine.SeqID, n int) error {
 		return f.misuse("SeqCopy of %d positions from a sequence of %d", n, len(f.kv.seqs[src]))
 	case len(f.kv.seqs[dst]) > 0:
 		return f.misuse("SeqCopy into sequence %d, which holds %d positions", dst, len(f.kv.seqs[dst]))
+	case !f.limits.Unified && n > f.limits.Cells/f.limits.Seqs:
+		return f.misuse("SeqCopy of %d positions into a stream of %d", n, f.limits.Cells/f.limits.Seqs)
 	case !f.limits.Partial && n != len(f.kv.seqs[src]):
 		return f.misuse("SeqCopy of a part, %d of %d, where only all works", n, len(f.kv.seqs[src]))
 	}
@@ -124,7 +126,8 @@ func (f *Fake) SeqCopy(src, dst engine.SeqID, n int) error {
 
 // SeqRemove implements engine.Backend.
 func (f *Fake) SeqRemove(seq engine.SeqID, from int) error {
-	defer f.enter("SeqRemove")()
+	f.enter("SeqRemove")
+	defer f.leave()
 	switch {
 	case !f.valid(seq):
 		return f.misuse("SeqRemove of sequence %d of %d", seq, f.limits.Seqs)
@@ -139,7 +142,8 @@ func (f *Fake) SeqRemove(seq engine.SeqID, from int) error {
 
 // SeqSave implements engine.Backend.
 func (f *Fake) SeqSave(seq engine.SeqID) ([]byte, error) {
-	defer f.enter("SeqSave")()
+	f.enter("SeqSave")
+	defer f.leave()
 	if !f.valid(seq) {
 		return nil, f.misuse("SeqSave of sequence %d of %d", seq, f.limits.Seqs)
 	}
@@ -153,7 +157,8 @@ func (f *Fake) SeqSave(seq engine.SeqID) ([]byte, error) {
 
 // SeqRestore implements engine.Backend.
 func (f *Fake) SeqRestore(seq engine.SeqID, state []byte) error {
-	defer f.enter("SeqRestore")()
+	f.enter("SeqRestore")
+	defer f.leave()
 	switch {
 	case !f.valid(seq) || len(f.kv.seqs[seq]) > 0:
 		return f.misuse("SeqRestore into sequence %d", seq)
@@ -179,7 +184,8 @@ func (f *Fake) Abort() {
 
 // Close implements engine.Backend.
 func (f *Fake) Close() error {
-	defer f.enter("Close")()
+	f.enter("Close")
+	defer f.leave()
 	f.closed.Store(true)
 	return nil
 }

@@ -13,10 +13,18 @@ type cell struct {
 type kv struct {
 	limits engine.Limits
 	seqs   [][]*cell
+	free   []*cell
 	used   int
 }
 
-func newKV(l engine.Limits) *kv { return &kv{limits: l, seqs: make([][]*cell, l.Seqs)} }
+func newKV(l engine.Limits) *kv {
+	k := &kv{limits: l, seqs: make([][]*cell, l.Seqs)}
+	cells := make([]cell, l.Cells)
+	for i := range cells {
+		k.free = append(k.free, &cells[i])
+	}
+	return k
+}
 
 // room says whether the rows of a batch find cells.
 func (k *kv) room(b *engine.Batch) bool {
@@ -42,8 +50,15 @@ func (k *kv) add(seq engine.SeqID, t engine.Token) *cell {
 	if s := k.seqs[seq]; len(s) > 0 {
 		h = s[len(s)-1].hash
 	}
-	c := &cell{token: t, hash: mix(h ^ uint64(t)), holders: 1}
+	c := k.take(t, mix(h^uint64(t)))
 	k.seqs[seq] = append(k.seqs[seq], c)
+	return c
+}
+
+func (k *kv) take(t engine.Token, hash uint64) *cell {
+	c := k.free[len(k.free)-1]
+	k.free = k.free[:len(k.free)-1]
+	*c = cell{t, hash, 1}
 	k.used++
 	return c
 }
@@ -53,8 +68,7 @@ func (k *kv) copy(src, dst engine.SeqID, n int) {
 		if k.limits.Unified {
 			c.holders++
 		} else {
-			c = &cell{c.token, c.hash, 1}
-			k.used++
+			c = k.take(c.token, c.hash)
 		}
 		k.seqs[dst] = append(k.seqs[dst], c)
 	}
@@ -65,6 +79,7 @@ func (k *kv) remove(seq engine.SeqID, from int) {
 	for _, c := range s[from:] {
 		if c.holders--; c.holders == 0 {
 			k.used--
+			k.free = append(k.free, c)
 		}
 	}
 	clear(s[from:])

@@ -9,7 +9,8 @@ import (
 
 // Step implements engine.Backend.
 func (f *Fake) Step(b *engine.Batch) error {
-	defer f.enter("Step")()
+	f.enter("Step")
+	defer f.leave()
 	select {
 	case <-f.aborted:
 	default:
