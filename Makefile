@@ -39,6 +39,10 @@ LLAMA_COMMIT = $(shell sed -n 's/.*LLAMA_COMMIT = "\(.*\)";/\1/p' cgo/llama.cpp/
 LDFLAGS = -X 'main.version=$(VERSION)' -X 'main.commit=$(COMMIT)' -X 'main.llamaCommit=$(LLAMA_COMMIT)'
 
 # ---- models ------------------------------------------------------------------
+# Tests run in the folders of their packages.
+ifdef QUERN_MODELS
+export QUERN_MODELS := $(abspath $(QUERN_MODELS))
+endif
 FETCH      := $(PYTHON) -B models/fetch/fetch.py
 FETCH_RUN  := $(FETCH) qwen2.5-coder-0.5b
 FETCH_TEST := $(FETCH) smollm2-135m
