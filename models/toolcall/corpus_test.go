@@ -205,8 +205,8 @@ func TestCorpus(t *testing.T) {
 		if r, ok := corpusRows[format]; ok {
 			name = r
 		}
-		f, ok := Lookup(name)
-		if !ok {
+		f, err := ByName(name)
+		if err != nil {
 			missing = append(missing, format)
 			continue
 		}

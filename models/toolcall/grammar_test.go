@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,8 +210,7 @@ func TestCanonicalSpelling(t *testing.T) {
 		"functionary_v31": `<function=get_time>{"zone": "UTC"}</function>`,
 		"llama3":          `{"name": "get_time", "parameters": {"zone": "UTC"}}`,
 	} {
-		f, ok := Lookup(name)
-		require.True(t, ok)
+		f := row(name)
 		g, parsed := mustGrammar(t, &f, grammarTools, GrammarOptions{Require: true})
 		rest, found := strings.CutPrefix(want, g.Opening)
 		require.True(t, found, name)
@@ -225,6 +225,17 @@ func TestFreeTextHasOnePath(t *testing.T) {
 	m := gbnf.NewMatcher(parsed)
 	require.True(t, m.Feed(strings.Repeat("Some <tool text. ", 20)))
 	require.LessOrEqual(t, m.Peak(), 6)
+}
+
+func TestByName(t *testing.T) {
+	f, err := ByName("kimi_k2")
+	require.NoError(t, err)
+	require.Equal(t, "kimi_k2", f.Name)
+	_, err = ByName("nope")
+	require.ErrorContains(t, err, "hermes")
+	for _, p := range fingerprints {
+		require.True(t, p.row == "" || slices.Contains(Names(), p.row), p.row)
+	}
 }
 
 func TestForTemplate(t *testing.T) {

@@ -212,8 +212,8 @@ func TestSplitsDoNotMatter(t *testing.T) {
 func TestSplitsDoNotMatterCorpus(t *testing.T) {
 	for format, cases := range loadCorpus(t) {
 		name := orElse(corpusRows[format], format)
-		f, ok := Lookup(name)
-		if !ok {
+		f, err := ByName(name)
+		if err != nil {
 			continue
 		}
 		for i := range cases {

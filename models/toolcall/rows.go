@@ -1,6 +1,10 @@
 package toolcall
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 var (
 	think     = []Span{{"<think>", "</think>"}}
@@ -155,13 +159,13 @@ var rows = []Format{
 	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
 }
 
-// Lookup finds a row by its name.
-func Lookup(name string) (Format, bool) {
+// ByName finds a row.
+func ByName(name string) (Format, error) {
 	i := slices.IndexFunc(rows, func(f Format) bool { return f.Name == name })
 	if i < 0 {
-		return Format{}, false
+		return Format{}, fmt.Errorf("no tool format %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	return rows[i], true
+	return rows[i], nil
 }
 
 // Names lists the rows.
@@ -174,6 +178,9 @@ func Names() []string {
 }
 
 func row(name string) Format {
-	f, _ := Lookup(name)
+	f, err := ByName(name)
+	if err != nil {
+		panic(err) // a name that this package spells wrong
+	}
 	return f
 }
