@@ -3,12 +3,136 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"time"
 
+	"quern/engine"
+	"quern/engine/llama"
+	"quern/models"
+	"quern/server"
 	"quern/server/config"
+	"quern/tokenizer"
 )
 
-// serve runs a node until ctx ends, then drains it.
-func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger) error {
-	return errors.New("this build cannot serve yet")
+// node is one served model: what serve starts and stops.
+type node struct {
+	cfg    *config.Config
+	logger *slog.Logger
+	card   *models.Card
+	api    *server.Server
+	http   *http.Server
+}
+
+// serve runs a node until ctx ends, then drains it. It listens before it loads,
+// so that a health check sees 503 instead of a refused connection.
+func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.Writer) error {
+	if err := llama.CheckCPU(); err != nil {
+		return err
+	}
+	llama.SetLogger(logger)
+	card, err := models.Read(cfg.Model, models.Options{TemplateFile: cfg.ChatTemplate, ToolFormat: cfg.ToolFormat})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, logger)}
+	n.http = &http.Server{
+		Handler: n.api.Handler(), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- n.http.Serve(listener) }()
+
+	eng, err := n.load(ctx, listener.Addr(), out)
+	if err != nil {
+		return errors.Join(err, n.http.Close())
+	}
+	select {
+	case err = <-served:
+		err = fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		err = n.drain()
+	}
+	return errors.Join(err, eng.Close())
+}
+
+func newAPI(cfg *config.Config, logger *slog.Logger) *server.Server {
+	return server.New(server.Config{
+		APIKeys: cfg.Keys(), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
+		RequestTimeout: cfg.RequestTimeout, Version: version, Logger: logger, LogPrompts: cfg.LogPrompts,
+	})
+}
+
+// load makes the model answer: weights, context, engine, tokenizer.
+func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.Engine, error) {
+	start := time.Now()
+	size, err := n.size()
+	if err != nil {
+		return nil, err
+	}
+	n.logger.Info("loading", "model", n.card.Path, "bytes", n.card.Info.FileSize)
+	backend, err := llama.Open(ctx, n.card.Path, size)
+	if err != nil {
+		return nil, err
+	}
+	eng := engine.New(backend, engine.Config{
+		MaxRunning: n.cfg.Parallel, MaxQueue: queueLength(n.cfg.MaxQueue), MaxLength: n.card.Info.ContextLength, Logger: n.logger,
+	})
+	n.api.SetModel(n.model(backend, eng))
+	n.greet(out, addr, backend, eng, time.Since(start))
+	return eng, nil
+}
+
+// queueLength is in the engine's terms, where 0 means its default.
+func queueLength(configured int) int {
+	if configured == 0 {
+		return -1
+	}
+	return configured
+}
+
+// model is what the HTTP side needs to know.
+func (n *node) model(b *llama.Backend, eng *engine.Engine) *server.Model {
+	info, s := n.card.Info, n.card.Sampling
+	if n.cfg.Temperature >= 0 {
+		s.Temperature = n.cfg.Temperature
+	}
+	return &server.Model{
+		ID: n.card.ID, Aliases: n.cfg.Alias, Created: time.Now(), ContextLength: eng.MaxLength(),
+		Info: server.Facts{
+			Architecture: info.Architecture, Parameters: int64(info.Parameters), Quantization: info.Quantization,
+			SizeBytes: info.FileSize, ContextTrain: info.ContextLength, KVType: b.Params().KVType,
+			Parallel: n.cfg.Parallel, KVBlockTokens: 16,
+		},
+		Template: n.card.Template, Format: n.card.Format, FormatReason: n.card.FormatReason,
+		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng,
+		Defaults: server.Sampling{
+			Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, RepeatPenalty: s.RepeatPenalty,
+		},
+	}
+}
+
+// drain lets running requests finish, as long as the configuration allows, and
+// then ends them.
+func (n *node) drain() error {
+	n.logger.Info("draining", "timeout", n.cfg.DrainTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.DrainTimeout)
+	defer cancel()
+	if err := n.api.Drain(ctx); err != nil {
+		n.logger.Warn("requests were cut off at the end of the drain timeout")
+	}
+	// What still runs has had its terminal event; only idle connections are left.
+	last, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	if err := n.http.Shutdown(last); err != nil {
+		return n.http.Close()
+	}
+	return nil
 }

@@ -51,7 +51,7 @@ func serveCommand() *cobra.Command {
 		for _, w := range cfg.Warnings() {
 			logger.Warn(w)
 		}
-		return serve(cmd.Context(), cfg, logger)
+		return serve(cmd.Context(), cfg, logger, cmd.OutOrStdout())
 	}
 	return cmd
 }

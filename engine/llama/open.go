@@ -3,6 +3,7 @@ package llama
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"quern/cgo"
 )
@@ -56,3 +57,10 @@ func (b *Backend) Params() cgo.ContextParams { return b.context.Params() }
 
 // KVBytes is the size of the KV cache in bytes.
 func (b *Backend) KVBytes() int64 { return b.context.KVBytes() }
+
+// CheckCPU says what this build needs that the CPU lacks. It must run before
+// anything else here: the first vector instruction would end the process.
+func CheckCPU() error { return cgo.CheckCPU() }
+
+// SetLogger is where llama.cpp's own messages go.
+func SetLogger(l *slog.Logger) { cgo.SetLogger(l) }

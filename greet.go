@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"quern/engine"
+	"quern/engine/llama"
+	"quern/server/capacity"
+)
+
+// size turns the configuration into the sizes of a context, filling in what it
+// leaves to the machine.
+func (n *node) size() (llama.Options, error) {
+	cfg, info := n.cfg, n.card.Info
+	o := llama.Options{
+		Cells: cfg.CtxSize, Parallel: cfg.Parallel, Threads: cfg.Threads, Batch: cfg.Batch, UBatch: cfg.UBatch,
+		KVType: cfg.KVType, FlashAttn: cfg.FlashAttn, NoMMap: !cfg.MMap,
+	}
+	if o.Threads == 0 {
+		o.Threads = capacity.Cores()
+	}
+	if o.Cells != 0 {
+		return o, nil
+	}
+	choice, err := capacity.Cells(capacity.Model{
+		Layers: info.Layers, HeadsKV: info.HeadsKV, HeadDimK: info.KeyLength, HeadDimV: info.ValueLength,
+		TrainContext: info.ContextLength, WeightBytes: info.FileSize,
+	}, o.KVType, o.Parallel, o.UBatch, capacity.Memory())
+	if err != nil {
+		return o, err
+	}
+	o.Cells = choice.Cells
+	n.logger.Info("chose the context size", "cells", choice.Cells, "limit", choice.Limit)
+	return o, nil
+}
+
+// greet says what is served, and how to try it.
+func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine.Engine, took time.Duration) {
+	p, name := b.Params(), n.card.ID
+	n.logger.Info("ready", "model", name, "addr", addr.String(), "cells", p.Ctx, "kv_type", p.KVType,
+		"kv_bytes", b.KVBytes(), "threads", p.Threads, "parallel", n.cfg.Parallel, "context", eng.MaxLength(),
+		"format", n.card.Format.Name, "format_reason", n.card.FormatReason, "took", took.Round(time.Millisecond))
+	if n.cfg.LogFormat != "text" {
+		return
+	}
+	fmt.Fprintf(out, `
+  model     %s (%s, %s, %s)
+  context   %d tokens a request, %d KV cells in all (%s, %s)
+  running   %d requests at once on %d threads
+  tools     %s (%s)
+  serving   http://%s/v1
+
+Try it:
+  curl http://%s/v1/responses -H 'Content-Type: application/json' -d '{"input":"What is the capital of France?"}'
+
+`, name, n.card.Info.Name, n.card.Info.Quantization, mebi(n.card.Info.FileSize),
+		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), n.cfg.Parallel, p.Threads,
+		n.card.Format.Name, n.card.FormatReason, addr, addr)
+}
+
+func mebi(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<19)>>20) }
