@@ -1,0 +1,133 @@
+package server
+
+import (
+	"quern/models/chat"
+	"quern/server/jsonvalue"
+)
+
+// chatRequest is the body of POST /v1/chat/completions.
+type chatRequest struct {
+	task
+	model        string
+	stream       bool
+	includeUsage bool // a last chunk with the usage
+}
+
+// decodeChat reads the body of POST /v1/chat/completions into the task that the
+// equivalent request to /v1/responses would give, so that the prompts are equal.
+func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *requestError) {
+	f := &fields{}
+	m, err := f.body(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &chatRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
+	r.includeUsage = f.flag(f.object(m.Get("stream_options")).Get("include_usage"), false)
+	if n := f.count(m.Get("n"), 1, anyCount, 1); n != 1 {
+		f.fail(invalid("n", codeUnsupported, "n must be 1, got %d: this node gives one answer a request", n))
+	}
+	messages := m.Get("messages")
+	if messages.Empty() {
+		f.missing(body, "messages")
+	}
+	for _, message := range f.array(messages, maxItems) {
+		r.items = append(r.items, f.chatMessage(message)...)
+	}
+	r.tools = f.tools(m.Get("tools"))
+	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
+	r.parallel = f.flag(m.Get("parallel_tool_calls"), true)
+	f.effort(m.Get("reasoning_effort"), &r.task)
+	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
+
+	r.sampling = f.sampling(m, defaults)
+	r.maxOutput = f.count(m.Get("max_tokens"), 1, anyCount, 0)
+	r.maxOutput = f.count(m.Get("max_completion_tokens"), 1, anyCount, r.maxOutput)
+	r.stops = f.stops(m.Get("stop"))
+	r.format = f.format(m.Get("response_format"))
+	r.logprobs = -1
+	if top := f.count(m.Get("top_logprobs"), 0, maxTopLogprobs, 0); f.flag(m.Get("logprobs"), top > 0) {
+		r.logprobs = top
+	}
+	r.cacheSalt = f.text(m.Get("cache_salt"))
+	if f.err != nil {
+		return nil, f.err
+	}
+	return r, nil
+}
+
+// chatMessage reads one message as the items that it stands for.
+func (f *fields) chatMessage(v jsonvalue.Value) []inputItem {
+	body := f.object(v)
+	if body == nil && f.err == nil {
+		f.wrongType(v, "an object")
+	}
+	if f.err != nil {
+		return nil
+	}
+	content := f.content(body.Get("content"))
+	item := inputItem{path: v.Path(), text: content}
+	switch role := f.need(v, body.Get("role"), "role"); role {
+	case "system", "developer", "user":
+		if body.Get("content").Empty() {
+			f.missing(v, "content")
+		}
+		item.role = chat.Role(role)
+		return []inputItem{item}
+	case "assistant":
+		return f.assistantMessage(v, body, item)
+	case "tool":
+		item.kind = itemOutput
+		item.callID, item.idPath = f.callID(v, body, "tool_call_id")
+		return []inputItem{item}
+	default:
+		f.fail(invalid(v.At("role"), codeInvalidValue,
+			`%s must be one of "system", "developer", "user", "assistant", "tool", got %q`, v.At("role"), clip(role)))
+		return nil
+	}
+}
+
+// assistantMessage takes an answer apart: thoughts, text, calls.
+func (f *fields) assistantMessage(v jsonvalue.Value, body jsonvalue.Members, text inputItem) []inputItem {
+	var out []inputItem
+	thoughts := f.text(body.Get("reasoning_content"))
+	if thoughts == "" {
+		thoughts = f.text(body.Get("reasoning"))
+	}
+	if thoughts != "" {
+		out = append(out, inputItem{kind: itemReasoning, text: thoughts, path: v.Path()})
+	}
+	calls := f.array(body.Get("tool_calls"), maxParts)
+	if text.text != "" || len(calls) == 0 {
+		text.role = chat.Assistant
+		out = append(out, text)
+	}
+	for _, call := range calls {
+		out = append(out, f.chatCall(call))
+	}
+	return out
+}
+
+// chatCall reads one entry of tool_calls; its type may be missing.
+func (f *fields) chatCall(v jsonvalue.Value) inputItem {
+	body := f.object(v)
+	item := inputItem{kind: itemCall, path: v.Path()}
+	item.callID, item.idPath = f.callID(v, body, "id")
+	if custom := body.Get("custom"); custom.Kind() == jsonvalue.Object {
+		inner := f.object(custom)
+		item.name = f.need(custom, inner.Get("name"), "name")
+		item.arguments = customArguments(f.text(inner.Get("input")))
+		return item
+	}
+	function := body.Get("function")
+	if function.Empty() {
+		f.missing(v, "function")
+	}
+	inner := f.object(function)
+	item.name = f.need(function, inner.Get("name"), "name")
+	if args := inner.Get("arguments"); args.Kind() == jsonvalue.Object {
+		item.arguments = string(args.Raw())
+	} else {
+		item.arguments = f.text(args)
+	}
+	return item
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"errors"
+	"strings"
+
+	"quern/models/schema"
+	"quern/models/toolcall"
+)
+
+// schemaCacheBytes bounds the compiled schemas that a model keeps: clients send
+// the same tools with every turn.
+const schemaCacheBytes = 32 << 20
+
+// constrain compiles what the answer is held to, if anything: a call where one
+// is required, the form of the text, the parameters of strict tools. It needs
+// the prompt, whose tail says whether the model thinks first.
+func (m *Model) constrain(j *job, prompt string) *requestError {
+	t := j.task
+	o := toolcall.GrammarOptions{
+		Require: t.choice.mode == choiceRequired, MaxCalls: j.lexer.MaxCalls,
+		Thinking: m.thinking(t, prompt), Schemas: m.schemas,
+	}
+	if t.format.Kind != formatText {
+		o.Answer = &toolcall.Answer{Schema: t.format.Schema, Strict: t.format.Strict != nil && *t.format.Strict}
+	}
+	g, _, err := m.Format.Grammar(j.lexer.Tools, o)
+	if err != nil {
+		return j.badSchema(err)
+	}
+	j.params.Grammar, j.opening = g.GBNF, g.Opening
+	j.lexer.Constrained, j.lexer.Opening = g.GBNF != "", g.Opening
+	return nil
+}
+
+// thinking says what the prompt leaves to the model: inside its thoughts, free
+// to open them, or past them.
+func (m *Model) thinking(t *task, prompt string) toolcall.Thinking {
+	off := t.thinking != nil && !*t.thinking
+	switch {
+	case m.Format.StartsInReasoning(prompt):
+		return toolcall.InThoughts
+	case len(m.Format.Reasoning) == 0, off, m.thoughtsClosed(prompt):
+		return toolcall.NoThoughts
+	default:
+		return toolcall.MayThink
+	}
+}
+
+// thoughtsClosed says that the prompt ends with thoughts that are over, as
+// templates write them to keep a model from thinking.
+func (m *Model) thoughtsClosed(prompt string) bool {
+	tail := strings.TrimRight(prompt, " \t\r\n")
+	for _, span := range m.Format.Reasoning {
+		if span.End != "" && strings.HasSuffix(tail, span.End) {
+			return true
+		}
+	}
+	return false
+}
+
+// badSchema names the place in the request whose schema can't be enforced.
+func (j *job) badSchema(err error) *requestError {
+	var bad *toolcall.SchemaError
+	if !errors.As(err, &bad) {
+		return internal("the grammar can't be made: " + err.Error())
+	}
+	path, what := j.task.format.path, "the schema"
+	if bad.Tool >= 0 {
+		offered := j.task.choice.offered(j.task.tools)
+		path, what = offered[bad.Tool].path+".parameters", "the parameters of tool "+offered[bad.Tool].name
+	}
+	var at *schema.Error
+	if errors.As(err, &at) {
+		return invalid(path+strings.TrimPrefix(at.Path, "$"), "invalid_json_schema",
+			"%s: %s can't be enforced: %s", path+strings.TrimPrefix(at.Path, "$"), what, at.Msg)
+	}
+	return invalid(path, "invalid_json_schema", "%s: %s can't be enforced: %s", path, what, err)
+}

@@ -1,0 +1,148 @@
+package server
+
+// eventWriter encodes the events of one response stream into a buffer, which
+// the caller sends with one write and one flush per delivery of the engine.
+// It is off for a response that is answered as one object: the same code makes
+// the items, and no event is spelled out.
+type eventWriter struct {
+	on  bool
+	buf []byte
+	seq int
+}
+
+// begin opens a frame. The body is one JSON object on one data line.
+func (w *eventWriter) begin(kind string) {
+	w.buf = append(w.buf, "event: "...)
+	w.buf = append(w.buf, kind...)
+	w.buf = append(w.buf, "\ndata: {\"type\":\""...)
+	w.buf = append(w.buf, kind...)
+	w.buf = append(w.buf, `","sequence_number":`...)
+	w.buf = appendInt(w.buf, w.seq)
+	w.seq++
+}
+
+func (w *eventWriter) end() { w.buf = append(w.buf, "}\n\n"...) }
+
+// done appends the frame that ends every stream.
+func (w *eventWriter) done() {
+	if w.on {
+		w.buf = append(w.buf, "data: [DONE]\n\n"...)
+	}
+}
+
+// comment appends a line that keeps proxies awake and that clients skip.
+func (w *eventWriter) comment() {
+	if w.on {
+		w.buf = append(w.buf, ": waiting\n\n"...)
+	}
+}
+
+// snapshot tells the whole response: created, in_progress, and the terminal ones.
+func (w *eventWriter) snapshot(kind string, r *resource) {
+	if !w.on {
+		return
+	}
+	w.begin(kind)
+	w.buf = append(w.buf, `,"response":`...)
+	w.buf = r.append(w.buf)
+	w.end()
+}
+
+// item tells a whole output item: output_item.added and output_item.done.
+func (w *eventWriter) item(kind string, index int, item []byte) {
+	if !w.on {
+		return
+	}
+	w.begin(kind)
+	w.buf = append(w.buf, `,"output_index":`...)
+	w.buf = appendInt(w.buf, index)
+	w.buf = append(w.buf, `,"item":`...)
+	w.buf = append(w.buf, item...)
+	w.end()
+}
+
+// place names the part of an item that an event is about. The field is
+// content_index, summary_index, or "" for items without parts.
+type place struct {
+	itemID string
+	index  int
+	field  string
+}
+
+func (w *eventWriter) beginAt(kind string, p place) {
+	w.begin(kind)
+	w.buf = append(w.buf, `,"item_id":"`...)
+	w.buf = append(w.buf, p.itemID...) // an id of ours needs no escape
+	w.buf = append(w.buf, `","output_index":`...)
+	w.buf = appendInt(w.buf, p.index)
+	if p.field != "" {
+		w.buf = append(w.buf, `,"`...)
+		w.buf = append(w.buf, p.field...)
+		w.buf = append(w.buf, `":0`...) // our items have one part
+	}
+}
+
+// part tells a part of an item: content_part and reasoning_summary_part.
+func (w *eventWriter) part(kind string, p place, part []byte) {
+	if !w.on {
+		return
+	}
+	w.beginAt(kind, p)
+	w.buf = append(w.buf, `,"part":`...)
+	w.buf = append(w.buf, part...)
+	w.end()
+}
+
+// delta tells a piece of text. logprobs is an encoded list without its
+// brackets; only events whose kind has one carry it.
+func (w *eventWriter) delta(kind string, p place, text, logprobs []byte, hasLogprobs bool) {
+	if !w.on {
+		return
+	}
+	w.beginAt(kind, p)
+	w.buf = append(w.buf, `,"delta":`...)
+	w.buf = appendString(w.buf, text)
+	w.logprobs(logprobs, hasLogprobs)
+	w.end()
+}
+
+// whole tells the text that the deltas add up to, in the named field.
+func (w *eventWriter) whole(kind string, p place, field string, text, logprobs []byte, hasLogprobs bool) {
+	if !w.on {
+		return
+	}
+	w.beginAt(kind, p)
+	w.buf = append(w.buf, `,"`...)
+	w.buf = append(w.buf, field...)
+	w.buf = append(w.buf, `":`...)
+	w.buf = appendString(w.buf, text)
+	w.logprobs(logprobs, hasLogprobs)
+	w.end()
+}
+
+func (w *eventWriter) logprobs(list []byte, has bool) {
+	if !has {
+		return
+	}
+	w.buf = append(w.buf, `,"logprobs":[`...)
+	w.buf = append(w.buf, list...)
+	w.buf = append(w.buf, ']')
+}
+
+// failure tells an error in both contracts at once: flat for OpenAI's clients,
+// nested for those of Open Responses.
+func (w *eventWriter) failure(e *requestError) {
+	if !w.on {
+		return
+	}
+	w.begin("error")
+	w.buf = append(w.buf, `,"code":`...)
+	w.buf = appendStringOrNull(w.buf, e.Code)
+	w.buf = append(w.buf, `,"message":`...)
+	w.buf = appendString(w.buf, e.Message)
+	w.buf = append(w.buf, `,"param":`...)
+	w.buf = appendStringOrNull(w.buf, e.Param)
+	w.buf = append(w.buf, `,"error":`...)
+	w.buf = appendErrorObject(w.buf, e)
+	w.end()
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// exchange is what is noted of one HTTP request for its log line. It belongs to
+// the goroutine of the request.
+type exchange struct {
+	requestID  string
+	responseID string
+	owner      string // of the API key; "" without keys
+	model      string
+	stream     bool
+	started    time.Time
+	firstToken time.Time
+	lastToken  time.Time
+	usage      usage
+	queued     time.Duration
+	reason     string // how the generation ended
+	err        error  // what was refused or failed
+	prompt     string // logged only where the config asks for it
+}
+
+const exchangeKey = "quern.exchange"
+
+// exchangeOf returns the notes of the request, which observe has put there.
+func exchangeOf(c *gin.Context) *exchange { return c.MustGet(exchangeKey).(*exchange) }
+
+// maxRequestID bounds a request id that a client gives.
+const maxRequestID = 200
+
+// observe surrounds every request: it gives it an id, turns a panic of a
+// handler into a 500, and writes the one log line.
+func (s *Server) observe(c *gin.Context) {
+	ex := &exchange{requestID: requestID(c.Request), started: time.Now()}
+	c.Set(exchangeKey, ex)
+	c.Header("X-Request-Id", ex.requestID)
+	defer func() {
+		if p := recover(); p != nil {
+			s.recovered(c, ex, p)
+		}
+		s.logLine(c, ex)
+	}()
+	c.Next()
+}
+
+// note says what the request has become.
+func (ex *exchange) note(responseID, model string, stream bool, prompt string) {
+	ex.responseID, ex.model, ex.stream, ex.prompt = responseID, model, stream, prompt
+}
+
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > maxRequestID {
+		return newID(prefixRequest)
+	}
+	for _, b := range []byte(id) {
+		if b < 0x20 || b > 0x7e {
+			return newID(prefixRequest)
+		}
+	}
+	return id
+}
+
+// recovered ends a request whose handler panicked. http.ErrAbortHandler is the
+// way to drop a connection on purpose and goes on.
+func (s *Server) recovered(c *gin.Context, ex *exchange, p any) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	ex.err = fmt.Errorf("panic: %v", p)
+	s.log.Error("a handler panicked", "request_id", ex.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.Abort()
+	if !c.Writer.Written() {
+		writeError(c.Writer, internal("the request failed inside the node; it has been logged"))
+	}
+}
+
+// refuse answers with an error and ends the handling of the request.
+func (s *Server) refuse(c *gin.Context, e *requestError) {
+	exchangeOf(c).err = e
+	c.Abort()
+	writeError(c.Writer, e)
+}
+
+// logLine writes what happened. Probes are logged at debug level: they come
+// several times a second.
+func (s *Server) logLine(c *gin.Context, ex *exchange) {
+	level := slog.LevelInfo
+	switch {
+	case c.Writer.Status() >= http.StatusInternalServerError:
+		level = slog.LevelWarn
+	case probes[c.FullPath()]:
+		level = slog.LevelDebug
+	}
+	ctx := c.Request.Context()
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", ex.requestID),
+		slog.String("method", c.Request.Method),
+		slog.String("path", c.Request.URL.Path),
+		slog.Int("status", c.Writer.Status()),
+		slog.Duration("duration", time.Since(ex.started)),
+	}
+	if ex.responseID != "" {
+		attrs = append(attrs,
+			slog.String("response_id", ex.responseID),
+			slog.String("model", ex.model),
+			slog.Bool("stream", ex.stream),
+			slog.String("reason", ex.reason),
+			slog.Int("input_tokens", ex.usage.Input),
+			slog.Int("cached_tokens", ex.usage.Cached),
+			slog.Int("output_tokens", ex.usage.Output),
+			slog.Int("reasoning_tokens", ex.usage.Reasoning),
+			slog.Duration("queued", ex.queued))
+		if !ex.firstToken.IsZero() {
+			attrs = append(attrs, slog.Duration("ttft", ex.firstToken.Sub(ex.started)))
+		}
+	}
+	if ex.owner != "" {
+		attrs = append(attrs, slog.String("key", ex.owner))
+	}
+	if ex.err != nil {
+		attrs = append(attrs, slog.String("error", ex.err.Error()))
+	}
+	if s.cfg.LogPrompts && ex.prompt != "" {
+		attrs = append(attrs, slog.String("prompt", ex.prompt))
+	}
+	s.log.LogAttrs(ctx, level, "request", attrs...)
+}

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/gin-gonic/gin"
+)
+
+// handle makes a gin handler of one that returns its refusal. A refusal after
+// the answer has begun is only logged.
+func (s *Server) handle(f func(*gin.Context) *requestError) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		refused := f(c)
+		switch {
+		case refused == nil:
+		case c.Writer.Written():
+			exchangeOf(c).err = refused
+		default:
+			s.refuse(c, refused)
+		}
+	}
+}
+
+// enter lets a request through the gate; the context ends with the request, and
+// when a drain runs out of time.
+func (s *Server) enter(c *gin.Context) (context.Context, func(), *requestError) {
+	ctx, leave, ok := s.gate.enter(c.Request.Context())
+	if !ok {
+		return nil, nil, errDraining()
+	}
+	return ctx, leave, nil
+}
+
+// recallFor finds recent items of the same key.
+func (s *Server) recallFor(ex *exchange) recall {
+	return func(id string) json.RawMessage { return s.recent.get(ex.owner, id) }
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"quern/server/jsonvalue"
+)
+
+// createRequest is the body of POST /v1/responses: the task, and what is only
+// echoed or decides how the answer is sent.
+type createRequest struct {
+	task
+	model  string // "" takes the node's
+	stream bool
+	echo   echo
+}
+
+// echo is what a response repeats of its request.
+type echo struct {
+	Instructions     *string
+	MaxOutputTokens  int // 0 is null
+	MaxToolCalls     int
+	ParallelCalls    bool
+	Tools            toolset
+	ToolChoice       toolChoice
+	Sampling         sampling
+	TopLogprobs      int
+	Format           textFormat
+	Verbosity        *string
+	Reasoning        reasoning
+	Truncation       string
+	Metadata         []pair
+	User             *string
+	SafetyIdentifier *string
+	PromptCacheKey   *string
+}
+
+// decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
+// nothing to a node are passed over; what it can't do is refused by name.
+func decodeCreate(body jsonvalue.Value, defaults Sampling, find recall) (*createRequest, *requestError) {
+	f := &fields{}
+	m, err := f.body(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
+	f.stateless(m)
+	f.object(m.Get("stream_options"))
+	f.text(m.Get("service_tier"))
+	f.flag(m.Get("store"), false)
+
+	f.prompting(m, r, find)
+	f.answering(m, r, defaults)
+	f.labels(m, &r.echo)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return r, nil
+}
+
+// body takes the top level apart.
+func (f *fields) body(v jsonvalue.Value) (jsonvalue.Members, *requestError) {
+	if v.Kind() != jsonvalue.Object {
+		return nil, invalid("", codeInvalidType, "the body must be a JSON object, got %s", v.Kind())
+	}
+	m := f.object(v)
+	return m, f.err
+}
+
+// stateless refuses what needs stored responses.
+func (f *fields) stateless(m jsonvalue.Members) {
+	if id := f.text(m.Get("previous_response_id")); id != "" {
+		f.fail(invalid("previous_response_id", codePreviousResponse,
+			"previous_response_id %q is not found: this node stores no responses. Send the whole conversation as input", clip(id)))
+	}
+	if f.flag(m.Get("background"), false) {
+		f.fail(invalid("background", codeUnsupported, "background is not supported: this node stores no responses that could be fetched later"))
+	}
+}
+
+// prompting reads what decides the prompt.
+func (f *fields) prompting(m jsonvalue.Members, r *createRequest, find recall) {
+	r.items = f.items(m.Get("input"), find)
+	r.echo.Instructions = f.optional(m.Get("instructions"))
+	if r.echo.Instructions != nil {
+		r.instructions = *r.echo.Instructions
+	}
+	r.tools = f.tools(m.Get("tools"))
+	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
+	r.parallel = f.flag(m.Get("parallel_tool_calls"), true)
+	r.echo.Tools, r.echo.ToolChoice, r.echo.ParallelCalls = r.tools, r.choice, r.parallel
+
+	think := f.object(m.Get("reasoning"))
+	r.echo.Reasoning.Effort = f.effort(think.Get("effort"), &r.task)
+	r.echo.Reasoning.Summary = f.optional(think.Get("summary"))
+	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
+
+	r.echo.Truncation = f.choice(m.Get("truncation"), "disabled", "auto", "disabled")
+	r.truncate = r.echo.Truncation == "auto"
+	r.cacheSalt = f.text(m.Get("cache_salt"))
+}
+
+// answering reads what decides how the answer is generated.
+func (f *fields) answering(m jsonvalue.Members, r *createRequest, defaults Sampling) {
+	r.sampling = f.sampling(m, defaults)
+	r.maxOutput = f.count(m.Get("max_output_tokens"), 1, anyCount, 0)
+	r.stops = f.stops(m.Get("stop"))
+
+	text := f.object(m.Get("text"))
+	r.format = f.format(text.Get("format"))
+	r.echo.Verbosity = f.optional(text.Get("verbosity"))
+
+	r.echo.TopLogprobs = f.count(m.Get("top_logprobs"), 0, maxTopLogprobs, 0)
+	r.logprobs = -1
+	if f.includes(m.Get("include"), "message.output_text.logprobs") || r.echo.TopLogprobs > 0 {
+		r.logprobs = r.echo.TopLogprobs
+	}
+	r.echo.Sampling, r.echo.Format, r.echo.MaxOutputTokens = r.sampling, r.format, r.maxOutput
+	r.echo.MaxToolCalls = f.count(m.Get("max_tool_calls"), 1, anyCount, 0)
+}
+
+// labels reads what a client attaches for itself.
+func (f *fields) labels(m jsonvalue.Members, e *echo) {
+	e.Metadata = f.metadata(m.Get("metadata"))
+	e.User = f.optional(m.Get("user"))
+	e.SafetyIdentifier = f.short(m.Get("safety_identifier"), maxKeyLength)
+	e.PromptCacheKey = f.short(m.Get("prompt_cache_key"), maxKeyLength)
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Config is what a server needs to know besides its model.
+type Config struct {
+	APIKeys  []string // none: everybody may call
+	Contract string   // profile of the wire contract; "open" is the only one so far
+	MaxBody  int64    // bytes of a request body; 0 takes 64 MiB
+	// RequestTimeout ends a request, waiting and running; 0 sets no limit.
+	RequestTimeout time.Duration
+	BodyTimeout    time.Duration // to receive a request body; 0 takes 2 minutes
+	WriteTimeout   time.Duration // for one write to a client that reads slowly; 0 takes 1 minute
+	// Heartbeat is how long a stream stays silent before a comment is sent;
+	// 0 takes 5 seconds.
+	Heartbeat time.Duration
+	// Progress is how long a stream stays silent before response.in_progress is
+	// repeated, which also resets the idle timers of clients that don't count
+	// comments; 0 takes a minute.
+	Progress   time.Duration
+	Version    string
+	Logger     *slog.Logger
+	LogPrompts bool
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxBody <= 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	for _, d := range []struct {
+		value  *time.Duration
+		absent time.Duration
+	}{
+		{&c.BodyTimeout, 2 * time.Minute},
+		{&c.WriteTimeout, time.Minute},
+		{&c.Heartbeat, 5 * time.Second},
+		{&c.Progress, time.Minute},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.absent
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Contract == "" {
+		c.Contract = "open"
+	}
+	return c
+}
+
+// Server answers HTTP for one model. Its methods may be called on any goroutine.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	keys    keyring
+	model   atomic.Pointer[Model]
+	gate    *gate
+	recent  *recentItems
+	metrics *metrics
+	handler http.Handler
+}
+
+// New makes a server that answers 503 until it has a model.
+func New(cfg Config) *Server {
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, keys: newKeyring(cfg.APIKeys),
+		gate: newGate(), recent: newRecentItems(), metrics: newMetrics(),
+	}
+	s.handler = s.routes()
+	return s
+}
+
+// SetModel makes the server ready.
+func (s *Server) SetModel(m *Model) {
+	m.measure()
+	s.model.Store(m)
+}
+
+// Handler returns what an http.Server serves.
+func (s *Server) Handler() http.Handler { return s.handler }

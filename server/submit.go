@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"quern/engine"
+)
+
+// statusClientGone is what the log shows of a request whose client left; nobody
+// reads it on the wire.
+const statusClientGone = 499
+
+// submit hands a job to the engine.
+func (s *Server) submit(ctx context.Context, m *Model, j *job, id string) (*engine.Stream, *requestError) {
+	sampler, err := m.Engine.NewSampler(j.params)
+	if err != nil {
+		return nil, j.badSampler(err)
+	}
+	r := engine.Request{
+		ID: id, Prompt: j.tokens, MaxTokens: j.task.maxOutput, Sampler: sampler,
+		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
+	}
+	if s.cfg.RequestTimeout > 0 {
+		r.Deadline = time.Now().Add(s.cfg.RequestTimeout)
+	}
+	stream, err := m.Engine.Submit(ctx, r)
+	if err != nil {
+		return nil, s.refusalOf(err)
+	}
+	return stream, nil
+}
+
+// refusalOf maps the errors of the engine to what a client sees. It is the only
+// place that knows both.
+func (s *Server) refusalOf(err error) *requestError {
+	var tooLong *engine.TooLongError
+	switch {
+	case errors.As(err, &tooLong):
+		return tooLongRefusal(tooLong)
+	case errors.Is(err, engine.ErrQueueFull):
+		wait := s.queueWait()
+		return &requestError{
+			Status: http.StatusTooManyRequests, Type: typeTooMany, Code: codeOverloaded, RetryAfter: wait,
+			Message: fmt.Sprintf("the queue of this node is full, try again in %ds", int(wait.Seconds())),
+		}
+	case errors.Is(err, errShutdown), errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
+		return errDraining()
+	case errors.Is(err, engine.ErrDeadline):
+		return &requestError{
+			Status: http.StatusGatewayTimeout, Type: typeServer, Code: codeTimeout,
+			Message: fmt.Sprintf("the request took longer than %s", s.cfg.RequestTimeout),
+		}
+	case errors.Is(err, context.Canceled), errors.Is(err, engine.ErrCancelled):
+		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: "client_gone", Message: "the client has left"}
+	case errors.Is(err, engine.ErrEmptyPrompt):
+		return invalid("input", codeInvalidValue, "the request gives the model nothing to read")
+	}
+	return internal("the model failed on this request: " + err.Error())
+}
+
+// tooLongRefusal names the numbers, so that a client can tell how much to leave out.
+func tooLongRefusal(e *engine.TooLongError) *requestError {
+	if e.Prompt >= e.Limit {
+		return invalid("input", codeContextLength,
+			"the input of %d tokens does not fit into the context window of %d tokens", e.Prompt, e.Limit)
+	}
+	return invalid("max_output_tokens", codeContextLength,
+		"the input of %d tokens and max_output_tokens of %d exceed the context window of %d tokens", e.Prompt, e.Max, e.Limit)
+}
+
+// queueWait guesses when a place in the queue will be free: one mean request.
+func (s *Server) queueWait() time.Duration {
+	return min(max(s.metrics.endToEnd.mean().Round(time.Second), retryQueue), 30*time.Second)
+}

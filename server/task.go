@@ -1,0 +1,40 @@
+package server
+
+import (
+	"quern/models/chat"
+)
+
+// task is one generation as asked for, whichever endpoint it came by: both
+// decode into it, and nothing behind it knows an endpoint.
+type task struct {
+	items        []inputItem
+	instructions string
+	tools        toolset
+	choice       toolChoice
+	parallel     bool // several calls in one answer are welcome
+	format       textFormat
+
+	sampling  sampling
+	maxOutput int // tokens; 0 asks for whatever fits
+	stops     []string
+	logprobs  int // -1 none, else the number of alternatives per token
+
+	thinking *bool  // nil leaves it to the template
+	effort   string // reasoning effort in the template's words; "" is its default
+	kwargs   []chat.KV
+
+	truncate  bool   // drop the oldest turns of an input that is too long
+	cacheSalt string // separates the prefix cache from that of others
+}
+
+// sampling says how tokens are chosen. Echoed as it was asked for.
+type sampling struct {
+	Temperature float64
+	TopP        float64
+	TopK        int // 0 is off
+	MinP        float64
+	Presence    float64
+	Frequency   float64
+	Repeat      float64 // 1 is off
+	Seed        *int64  // nil takes a random one
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"quern/models/chat"
+	"quern/server/jsonvalue"
+)
+
+// tool is one tool that the model may call. The model sees the flat name; the
+// client sees name and namespace.
+type tool struct {
+	chat.Tool        // Name is the flat name
+	name      string // as the client calls it
+	namespace string // "" for a tool of no namespace
+	custom    bool   // free text in, a custom_tool_call out
+	path      string // within the request
+}
+
+// toolset is the tools of a request.
+type toolset struct {
+	list []tool
+	echo []json.RawMessage // every tool as it was sent, those ignored included
+}
+
+// customInput is the one argument that a custom tool has for the model.
+const customInput = "input"
+
+var customParameters = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
+
+// tools reads a list of tools. Functions and custom tools become callable, the
+// members of a namespace under a flat name; tools of other types are run by a
+// hosting service, which a node is not: they are passed over, never refused,
+// since agents send them unasked.
+func (f *fields) tools(v jsonvalue.Value) toolset {
+	var set toolset
+	for _, t := range f.array(v, maxTools) {
+		body := f.object(t)
+		if f.err != nil {
+			return set
+		}
+		set.echo = append(set.echo, echoTool(t, body))
+		switch kind := f.toolType(t, body); kind {
+		case "function", "custom":
+			set.add(f, t, f.tool(t, body, kind))
+		case "namespace":
+			f.namespace(&set, t, body)
+		}
+	}
+	return set
+}
+
+// toolType returns the type of a tool; one without is a function if it has a name.
+func (f *fields) toolType(t jsonvalue.Value, body jsonvalue.Members) string {
+	kind := body.Get("type")
+	if kind.Empty() {
+		if body.Get("name").Empty() && body.Get("function").Empty() {
+			f.missing(t, "type")
+		}
+		return "function"
+	}
+	return f.text(kind)
+}
+
+// tool reads one function or custom tool, flat or as chat nests it.
+func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) tool {
+	if nested := body.Get(kind); nested.Kind() == jsonvalue.Object {
+		v, body = nested, f.object(nested)
+	}
+	t := tool{path: v.Path(), custom: kind == "custom"}
+	t.name = f.need(v, body.Get("name"), "name")
+	if f.err == nil && !validName(t.name) {
+		f.fail(invalid(v.At("name"), codeInvalidValue, "%s must be 1 to %d letters, digits, '_', '-' or '.', got %q", v.At("name"), maxNameLength, clip(t.name)))
+	}
+	t.Name = t.name
+	t.Description = f.text(body.Get("description"))
+	if t.custom {
+		t.Parameters = customParameters
+		t.Description = describeInput(t.Description, f.object(body.Get("format")))
+		return t
+	}
+	t.Strict = f.flag(body.Get("strict"), false)
+	switch p := body.Get("parameters"); p.Kind() {
+	case jsonvalue.Object, jsonvalue.Bool:
+		t.Parameters = p.Raw()
+	case jsonvalue.Absent, jsonvalue.Null:
+	default:
+		f.wrongType(p, "a JSON Schema")
+	}
+	return t
+}
+
+// describeInput adds the grammar of a custom tool to its description: it is all
+// that tells the model what the text must look like.
+func describeInput(description string, format jsonvalue.Members) string {
+	definition, _ := format.Get("definition").Text()
+	if definition == "" {
+		return description
+	}
+	syntax, _ := format.Get("syntax").Text()
+	return strings.TrimSpace(description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
+}
+
+// namespace reads the tools of a namespace under flat names.
+func (f *fields) namespace(set *toolset, v jsonvalue.Value, body jsonvalue.Members) {
+	space := f.need(v, body.Get("name"), "name")
+	for _, inner := range f.array(body.Get("tools"), maxTools) {
+		b := f.object(inner)
+		if f.err != nil {
+			return
+		}
+		kind := f.toolType(inner, b)
+		if kind != "function" && kind != "custom" {
+			continue
+		}
+		t := f.tool(inner, b, kind)
+		t.namespace, t.Name = space, flatName(space, t.name)
+		set.add(f, inner, t)
+	}
+}
+
+// flatName joins namespace and name. The way back is a look-up, not a split.
+func flatName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return strings.TrimRight(namespace, "_") + "__" + name
+}
+
+// add puts a tool in, under a flat name that no other tool has.
+func (s *toolset) add(f *fields, v jsonvalue.Value, t tool) {
+	if f.err != nil {
+		return
+	}
+	for _, other := range s.list {
+		if other.name == t.name && other.namespace == t.namespace {
+			f.fail(invalid(v.At("name"), codeInvalidValue, "%s: there are two tools of the name %q", v.At("name"), t.name))
+			return
+		}
+	}
+	flat := t.Name
+	for n := 2; s.byFlat(t.Name) != nil; n++ {
+		t.Name = flat + "_" + strconv.Itoa(n)
+	}
+	s.list = append(s.list, t)
+}
+
+// byFlat finds a tool by the name that the model uses.
+func (s *toolset) byFlat(flat string) *tool {
+	for i := range s.list {
+		if s.list[i].Name == flat {
+			return &s.list[i]
+		}
+	}
+	return nil
+}
+
+// byName finds a tool by the names that a client uses. A bare name that no tool
+// has as such finds the tool of that flat name, or of any namespace if there is
+// but one.
+func (s *toolset) byName(namespace, name string) *tool {
+	var found *tool
+	for i := range s.list {
+		t := &s.list[i]
+		switch {
+		case t.name == name && t.namespace == namespace:
+			return t
+		case namespace == "" && t.Name == name:
+			return t
+		case namespace == "" && t.name == name && found == nil:
+			found = t
+		case namespace == "" && t.name == name:
+			return nil
+		}
+	}
+	return found
+}
+
+// flatten returns the name under which the model knows a call of the history,
+// whose tool need not be among those of this request.
+func (s *toolset) flatten(namespace, name string) string {
+	if t := s.byName(namespace, name); t != nil {
+		return t.Name
+	}
+	return flatName(namespace, name)
+}
+
+// validName is OpenAI's rule, with dots and a longer limit as MCP servers use.
+func validName(name string) bool {
+	if name == "" || len(name) > maxNameLength {
+		return false
+	}
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// clip shortens a client's text for an error message.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
+
+// echoTool returns a tool for the response: a function with all five keys that
+// the contract wants, anything else as it came.
+func echoTool(v jsonvalue.Value, body jsonvalue.Members) json.RawMessage {
+	if kind, _ := body.Get("type").Text(); kind != "function" && kind != "" {
+		return appendCompact(nil, v.Raw())
+	}
+	if nested := body.Get("function"); nested.Kind() == jsonvalue.Object {
+		body = nested.Members(maxObjectFields)
+	}
+	out := []byte(`{"type":"function"`)
+	for _, key := range []string{"name", "description", "parameters", "strict"} {
+		out = append(out, `,"`+key+`":`...)
+		if value := body.Get(key); value.Empty() {
+			out = append(out, "null"...)
+		} else {
+			out = appendCompact(out, value.Raw())
+		}
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"quern/engine"
+	"quern/models/toolcall"
+	"quern/tokenizer"
+)
+
+// transcript turns the tokens of one generation into what its sink takes. In
+// order: tokens → whole UTF-8 (decoder) → text, thoughts and calls (lexer) →
+// stop strings, on visible text only → blanks that may turn out to stand before
+// a call. It belongs to the goroutine of the request.
+type transcript struct {
+	sink    sink
+	decoder *tokenizer.Decoder
+	lexer   *toolcall.Lexer
+	stops   *tokenizer.StopMatcher // nil without stop strings
+	task    *task
+	vocab   *tokenizer.Tokenizer
+
+	probs *logprobQueue // nil unless asked for
+	blank []byte        // blanks held back before the first letter of a message
+	spoke bool          // a message is open
+	calls bool          // there was a call
+
+	tokens  int
+	stopped bool // nothing more is wanted: a stop string, or calls enough
+}
+
+func newTranscript(m *Model, j *job, s sink) *transcript {
+	t := &transcript{
+		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(&m.Format, j.lexer),
+		task: j.task, vocab: m.Tokenizer,
+	}
+	if len(j.task.stops) > 0 {
+		t.stops = tokenizer.NewStopMatcher(j.task.stops)
+	}
+	if j.task.logprobs >= 0 {
+		t.probs = &logprobQueue{}
+	}
+	return t
+}
+
+// push takes one sampled token.
+func (t *transcript) push(o *engine.Output) {
+	t.tokens++
+	if t.probs != nil {
+		t.probs.push(t.logprob(o))
+	}
+	thinking := t.lexer.InReasoning()
+	t.events(t.lexer.Push(o.Token, t.decoder.Push(o.Token)))
+	if thinking && !t.lexer.InReasoning() {
+		t.sink.thoughtEnd()
+	}
+	t.stopped = t.stopped || t.lexer.Done()
+}
+
+// noToken is the token of text that none stands behind.
+const noToken tokenizer.Token = -1
+
+// finish gives out what was held back and ends the output.
+func (t *transcript) finish(end outcome) {
+	if !t.stopped {
+		if rest := t.decoder.Flush(); len(rest) > 0 {
+			t.events(t.lexer.Push(noToken, rest))
+		}
+		t.events(t.lexer.Flush(end.cut || end.err != nil))
+		t.endText(true)
+	}
+	t.sink.finish(end)
+}
+
+func (t *transcript) events(events []toolcall.Event) {
+	for i := range events {
+		if t.stopped {
+			return
+		}
+		t.event(&events[i])
+	}
+}
+
+func (t *transcript) event(e *toolcall.Event) {
+	switch e.Kind {
+	case toolcall.TextDelta:
+		t.text(e.Text)
+		return
+	case toolcall.Malformed:
+		return // a note for the log: what it is about comes as text
+	}
+	t.endText(false)
+	switch e.Kind {
+	case toolcall.ReasoningDelta:
+		t.sink.thought(e.Text)
+	case toolcall.CallStart:
+		t.calls = true
+		t.sink.call(t.called(e.Name))
+	case toolcall.ArgsDelta:
+		t.sink.arguments(e.Text)
+	case toolcall.CallEnd:
+		t.sink.callEnd(e.Cut)
+	}
+	t.hide()
+}
+
+// called finds the tool by its flat name. The lexer lets only offered names
+// through; a tool of that name is made up for one that it does not know.
+func (t *transcript) called(name string) *tool {
+	if found := t.task.tools.byFlat(name); found != nil {
+		return found
+	}
+	made := &tool{name: name}
+	made.Name = name
+	return made
+}
+
+// text takes visible text and passes on what can be no part of a stop string.
+func (t *transcript) text(text []byte) {
+	if t.stops == nil {
+		t.say(text)
+		return
+	}
+	out, stopped := t.stops.Push(text)
+	t.say(out)
+	if stopped {
+		t.stopped = true
+	}
+}
+
+// say passes text on; blanks wait until a letter follows, since blanks before a
+// call are no message.
+func (t *transcript) say(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if !t.spoke {
+		if isBlank(text) {
+			t.blank = append(t.blank, text...)
+			return
+		}
+		t.spoke = true
+		if len(t.blank) > 0 {
+			text = append(t.blank, text...)
+			t.blank = nil
+		}
+	}
+	var probs []tokenLogprob
+	if t.probs != nil {
+		probs = t.probs.take(text)
+	}
+	t.sink.text(text, probs)
+}
+
+// endText ends a message: held text goes out, blanks alone only at the end of
+// an answer that is nothing else.
+func (t *transcript) endText(atEnd bool) {
+	if t.stops != nil {
+		t.say(t.stops.Flush())
+	}
+	if atEnd && !t.spoke && !t.calls && len(t.blank) > 0 {
+		text := t.blank
+		t.blank, t.spoke = nil, true
+		t.say(text)
+	}
+	t.blank, t.spoke = t.blank[:0], false
+}
+
+// hide forgets the log probabilities of what is no visible text.
+func (t *transcript) hide() {
+	if t.probs != nil {
+		t.probs.clear()
+	}
+}
+
+func (t *transcript) logprob(o *engine.Output) tokenLogprob {
+	p := tokenLogprob{text: t.visible(o.Token), logprob: o.Logprob}
+	for _, a := range o.Top {
+		p.top = append(p.top, alternative{text: t.vocab.Piece(a.Token), logprob: a.Logprob})
+	}
+	return p
+}
+
+// visible is the text that a token gives; control tokens give none.
+func (t *transcript) visible(tok tokenizer.Token) []byte {
+	if t.vocab.IsControl(tok) {
+		return nil
+	}
+	return t.vocab.Piece(tok)
+}
+
+func isBlank(s []byte) bool {
+	for i := range s {
+		if s[i] != ' ' && s[i] != '\n' && s[i] != '\t' && s[i] != '\r' {
+			return false
+		}
+	}
+	return true
+}
