@@ -81,7 +81,11 @@ func newNode(t *testing.T, answer string, opts ...nodeOptions) *node {
 	}
 	tmpl, err := template.New(o.template, template.Options{EOS: "<|im_end|>"})
 	require.NoError(t, err)
-	format, reason := toolcall.ForTemplate(o.template + "<think></think>")
+	marks := "<think></think>"
+	if o.template == plainTemplate {
+		marks = ""
+	}
+	format, reason := toolcall.ForTemplate(o.template + marks)
 	n.model = &Model{
 		ID: "test-model", Aliases: []string{"alias"}, Created: time.Unix(1700000000, 0), ContextLength: eng.MaxLength(),
 		Info:     Facts{Architecture: "llama", Quantization: "Q4", KVBlockTokens: 16, Parallel: 8},

@@ -16,6 +16,9 @@ const testTemplate = `{%- if tools %}{{- '<|im_start|>system\n# Tools\n<tools>' 
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}`
 
+// plainTemplate is that of a model that does not think.
+const plainTemplate = testTemplate + "{#- plain -#}"
+
 const weatherTool = `"tools":[{"type":"function","name":"weather","description":"d","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 
 func call(args string) string {
