@@ -12,13 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern/models/gguf"
+	"quern/models/testmodel"
 )
 
 // quern runs a command line as main does.
 func quern(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return quernReading(t, "", args...)
+}
+
+// quernReading gives the command a standard input.
+func quernReading(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -103,6 +110,38 @@ func TestShow(t *testing.T) {
 	code, _, stderr = quern(t, "show", path)
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, stderr, "zip archive")
+}
+
+func TestRender(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	require.NoError(t, testmodel.Write(path))
+
+	code, stdout, stderr := quernReading(t, `{"input":"good <b> day"}`, "render", path)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "good <b> day")
+	require.Regexp(t, `-- \d+ tokens\n`, stdout)
+
+	code, stdout, stderr = quernReading(t, `{"input":"good <b> day"}`, "render", "--json", path)
+	require.Equal(t, exitOK, code, stderr)
+	var r struct {
+		Prompt   string  `json:"prompt"`
+		TokenIDs []int32 `json:"token_ids"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.Contains(t, stdout, "good <b> day", "no HTML escapes")
+	require.NotEmpty(t, r.TokenIDs)
+
+	template := filepath.Join(t.TempDir(), "t.jinja")
+	require.NoError(t, os.WriteFile(template, []byte("{% for m in messages %}[{{ m.content }}]{% endfor %}"), 0o600))
+	code, stdout, stderr = quernReading(t, `{"input":"x"}`, "render", path, "--chat-template", template)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "[x]")
+
+	for stdin, want := range map[string]string{"{": "request: ", `{"input":3}`: "input", `{"input":"x","temperature":"hot"}`: "temperature"} {
+		code, _, stderr = quernReading(t, stdin, "render", path)
+		require.Equal(t, exitFailed, code, stdin)
+		require.Contains(t, stderr, want)
+	}
 }
 
 // The table of flags in the README names each flag, and no other.

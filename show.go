@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"quern/models/gguf"
+	"quern/models/toolcall"
 )
 
 func showCommand() *cobra.Command {
@@ -103,6 +104,9 @@ func showInfo(out io.Writer, i gguf.Info) {
 		row("sampling "+kv.Key, kv.Value.String())
 	}
 	row("chat template", templateLine(i))
+	if format, reason := toolcall.ForTemplate(i.ChatTemplate); format.Name != "" {
+		row("tool format", format.Name+" ("+reason+")")
+	}
 	t.Render()
 }
 

@@ -55,11 +55,9 @@ func Read(path string, o Options) (*Card, error) {
 		c.Format, c.FormatReason = toolcall.ForTemplate(source)
 		return c, nil
 	}
-	format, ok := toolcall.Lookup(o.ToolFormat)
-	if !ok {
-		return nil, fmt.Errorf("tool format %q is none of %s", o.ToolFormat, strings.Join(toolcall.Names(), ", "))
+	if c.Format, err = toolcall.ByName(o.ToolFormat); err != nil {
+		return nil, err
 	}
-	c.Format = format
 	c.FormatReason = "set by the configuration"
 	return c, nil
 }
