@@ -363,7 +363,7 @@ func TestCache(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, c.size, c.limit)
-	require.Equal(t, c.order.Len(), len(c.byKey))
+	require.Len(t, c.byKey, c.order.Len())
 	again, _ := c.Compile(json.RawMessage(`{"type":"null"}`), Options{})
 	require.NotSame(t, a, again, "the first entry has fallen out")
 }

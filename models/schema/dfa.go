@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"sort"
 )
 
@@ -116,7 +117,7 @@ func childEdges(m map[rune]int, other int) []dfaEdge {
 	for r := range m {
 		runes = append(runes, r)
 	}
-	sort.Slice(runes, func(i, j int) bool { return runes[i] < runes[j] })
+	slices.Sort(runes)
 	var edges []dfaEdge
 	if other < 0 {
 		for _, r := range runes {

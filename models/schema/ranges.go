@@ -44,11 +44,11 @@ func integerPattern(lo, hi *bound) string {
 			to.Sub(to, big.NewInt(1))
 		}
 	}
-	return signed(from, to, func(a, b *big.Int) string { return wholePattern(a, b) })
+	return signed(from, to)
 }
 
 // signed splits a range of integers at zero.
-func signed(from, to *big.Int, part func(a, b *big.Int) string) string {
+func signed(from, to *big.Int) string {
 	if from != nil && to != nil && from.Cmp(to) > 0 {
 		return ""
 	}
@@ -58,7 +58,7 @@ func signed(from, to *big.Int, part func(a, b *big.Int) string) string {
 		if from != nil && from.Sign() > 0 {
 			a = from
 		}
-		alts = append(alts, part(a, to))
+		alts = append(alts, wholePattern(a, to))
 	}
 	if from == nil || from.Sign() < 0 {
 		a := big.NewInt(1)
@@ -69,7 +69,7 @@ func signed(from, to *big.Int, part func(a, b *big.Int) string) string {
 		if from != nil {
 			b = new(big.Int).Neg(from)
 		}
-		alts = append(alts, "-"+part(a, b))
+		alts = append(alts, "-"+wholePattern(a, b))
 	}
 	return "(" + strings.Join(alts, "|") + ")"
 }

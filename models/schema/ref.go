@@ -41,7 +41,7 @@ func (c *compiler) resolve(ref node) (node, error) {
 // pointer follows a JSON pointer from the root.
 func (c *compiler) pointer(p string) (*value, string) {
 	v, path := c.root, "$"
-	for _, part := range strings.Split(p, "/") {
+	for part := range strings.SplitSeq(p, "/") {
 		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 		if v.kind == kindArray {
 			i, err := strconv.Atoi(part)

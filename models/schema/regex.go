@@ -222,12 +222,12 @@ func inAlphabet(r rune) bool {
 }
 
 func (m *subsets) addEdge(id int, lo, hi rune, to int) {
-	edges := m.out.states[id].edges
-	if n := len(edges); n > 0 && edges[n-1].to == to && edges[n-1].hi+1 == lo {
-		edges[n-1].hi = hi
+	s := &m.out.states[id]
+	if n := len(s.edges); n > 0 && s.edges[n-1].to == to && s.edges[n-1].hi+1 == lo {
+		s.edges[n-1].hi = hi
 		return
 	}
-	m.out.states[id].edges = append(edges, dfaEdge{lo, hi, to})
+	s.edges = append(s.edges, dfaEdge{lo, hi, to})
 }
 
 // targets is the set of instructions after those of live that match; the

@@ -231,6 +231,8 @@ func (l *Lexer) leave(p int) {
 func (l *Lexer) giveUp(why string) {
 	k := &l.block
 	switch {
+	case k.where == inThoughts && k.phase == behind: // only discussed
+		l.giveReasoning(l.hi - l.lo)
 	case k.where == inThoughts:
 		l.giveReasoning(k.after - l.lo)
 	case k.where == alone:

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -334,7 +336,7 @@ func sameJSON(a, b []byte) bool {
 		ta, ea := da.Token()
 		tb, eb := db.Token()
 		if ea != nil || eb != nil {
-			return ea == eb
+			return errors.Is(ea, io.EOF) && errors.Is(eb, io.EOF)
 		}
 		na, ok := ta.(json.Number)
 		nb, ok2 := tb.(json.Number)

@@ -26,14 +26,14 @@ type Span struct{ Start, End string }
 type Bare uint8
 
 const (
-	// BareNone: unmarked text is never a call.
+	// BareNone makes no call of unmarked text.
 	BareNone Bare = iota
-	// BareObject: one object that names a declared tool and fits its schema,
-	// plain or in a json fence, is a call.
+	// BareObject makes a call of one object that names a declared tool and
+	// fits its schema, plain or in a json fence.
 	BareObject
-	// BareNative: that is how the family writes calls, so the name decides.
+	// BareNative is for families that write calls so: the name decides.
 	BareNative
-	// BareList: so is a list of objects.
+	// BareList is for families that write a list of such objects.
 	BareList
 )
 
@@ -41,11 +41,11 @@ const (
 type ArgStyle uint8
 
 const (
-	// ArgsInObject: {"name": …, "arguments": {…}}, one, several or a list.
+	// ArgsInObject is {"name": …, "arguments": {…}}, one, several or a list.
 	ArgsInObject ArgStyle = iota
-	// ArgsAfterName: a name, a marker, the arguments as JSON.
+	// ArgsAfterName is a name, a marker, the arguments as JSON.
 	ArgsAfterName
-	// NameIsKey: {"name": {…}}.
+	// NameIsKey is {"name": {…}}.
 	NameIsKey
 )
 
@@ -88,12 +88,22 @@ func (b *Block) open() bool { return b.End == "" && b.SectionEnd == "" }
 
 // StartsInReasoning says whether a rendered prompt leaves the thoughts open,
 // so that what the model writes begins inside them.
-func (f *Format) StartsInReasoning(prompt string) bool {
+func (f *Format) StartsInReasoning(prompt string) bool { return f.Thoughts(prompt) == InThoughts }
+
+// Thoughts says what a rendered prompt leaves to the model: it has opened the
+// thoughts, closed them, or said nothing about them.
+func (f *Format) Thoughts(prompt string) Thinking {
 	if len(f.Reasoning) == 0 {
-		return false
+		return NoThoughts
 	}
 	tail := strings.TrimRight(prompt, " \t\r\n")
-	return f.Reasoning[0].Start != "" && strings.HasSuffix(tail, f.Reasoning[0].Start)
+	switch s := f.Reasoning[0]; {
+	case strings.HasSuffix(tail, s.Start):
+		return InThoughts
+	case strings.HasSuffix(tail, s.End):
+		return NoThoughts
+	}
+	return MayThink
 }
 
 // Markers are all marker texts of the format, for looking up which of them

@@ -14,11 +14,11 @@ import (
 type Thinking uint8
 
 const (
-	// NoThoughts: the answer begins at once.
+	// NoThoughts means that the answer begins at once.
 	NoThoughts Thinking = iota
-	// MayThink: the model may open a block of thoughts first.
+	// MayThink lets the model open a block of thoughts first.
 	MayThink
-	// InThoughts: the prompt has opened them.
+	// InThoughts means that the prompt has opened them.
 	InThoughts
 )
 

@@ -213,7 +213,7 @@ func (l *Lexer) end(cut bool) {
 	n := len(l.in) - l.lo
 	blank := l.blank(l.lo, len(l.in))
 	switch {
-	case l.state == inText && !(blank && !l.segment && (l.said || l.trim)):
+	case l.state == inText && (!blank || l.segment || !l.said && !l.trim):
 		l.giveText(n)
 	case l.state == inThought && !blank:
 		l.giveReasoning(n)

@@ -105,6 +105,7 @@ var lexCases = []lexCase{
 	{name: "call ends the thoughts", opt: Options{StartInReasoning: true}, in: "Hm.\n<tool_call>{\"name\":\"ping\"}</tool_call>\n</think>\nSo.", reasoning: "Hm.", text: "So.", calls: []answerCall{call("ping", "{}")}},
 	{name: "calls end the answer", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"ping\"}</tool_call><tool_call>{\"name\":\"ping\"}</tool_call>", calls: []answerCall{call("ping", "{}"), call("ping", "{}")}},
 	{name: "call is only discussed", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"ping\"}</tool_call> or not</think>So.", reasoning: "<tool_call>{\"name\":\"ping\"}</tool_call> or not", text: "So."},
+	{name: "calls are only discussed", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"note\",\"arguments\":{\"text\":\"</think>\"}}</tool_call>\n<tool_call>{\"name\":\"ping\"}</tool_call> or not</think>So.", reasoning: "<tool_call>{\"name\":\"note\",\"arguments\":{\"text\":\"</think>\"}}</tool_call>\n<tool_call>{\"name\":\"ping\"}</tool_call> or not", text: "So."},
 	{name: "unknown call in thoughts", opt: Options{StartInReasoning: true}, in: "<tool_call>{\"name\":\"nope\"}</tool_call></think>So.", reasoning: "<tool_call>{\"name\":\"nope\"}</tool_call>", text: "So."},
 	{name: "call in thoughts, cut behind it", opt: Options{StartInReasoning: true}, cut: true, in: "<tool_call>{\"name\":\"ping\"}</tool_call>", reasoning: "<tool_call>{\"name\":\"ping\"}</tool_call>"},
 	{name: "thoughts end in a half call", opt: Options{StartInReasoning: true}, in: "x <tool_call></think>So.", reasoning: "x <tool_call>", text: "So."},
@@ -302,6 +303,9 @@ func TestStartsInReasoning(t *testing.T) {
 	require.False(t, f.StartsInReasoning("say <think> please<|im_start|>assistant\n"))
 	plain := row("plain")
 	require.False(t, plain.StartsInReasoning("<think>"))
+	require.Equal(t, NoThoughts, f.Thoughts("<think>\n\n</think>\n\n"))
+	require.Equal(t, MayThink, f.Thoughts("<|im_start|>assistant\n"))
+	require.Equal(t, NoThoughts, plain.Thoughts("x"))
 }
 
 // The delta path makes no garbage.

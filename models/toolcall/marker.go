@@ -1,6 +1,9 @@
 package toolcall
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // marker is a text that means something where plain text or thoughts stand.
 type marker struct {
@@ -112,15 +115,7 @@ func (l *Lexer) counts(m *marker, p int) bool {
 // isToken says whether a marker that is a token of its own came as that token,
 // where this can matter.
 func (l *Lexer) isToken(m *marker, p int) bool {
-	if !m.token || l.o.Constrained {
-		return true
-	}
-	for _, at := range l.real {
-		if at == p {
-			return true
-		}
-	}
-	return false
+	return !m.token || l.o.Constrained || slices.Contains(l.real, p)
 }
 
 // blank says whether in[from:to] is white space.

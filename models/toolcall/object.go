@@ -61,7 +61,6 @@ func (o *object) step(c byte) status {
 		return o.argsByte(c)
 	}
 	depth := o.scan.depth()
-	wasScalar := o.scan.inScalar()
 	tok, _ := o.scan.step(c)
 	if tok == bad {
 		return broken
@@ -71,20 +70,17 @@ func (o *object) step(c byte) status {
 			return st
 		}
 	}
-	if depth != 1 {
-		if depth == 0 && tok != open && tok != space {
-			return broken // the top must be an object
-		}
-		if depth == 0 && c == '[' {
-			return broken
-		}
-		return more
+	switch {
+	case depth == 0 && tok != space && c != '{':
+		return broken // the top must be an object
+	case depth != 1:
+		return more // inside a value that does not matter
 	}
-	return o.member(tok, c, wasScalar)
+	return o.member(tok, c)
 }
 
 // member reads keys and the values that are not arguments, at depth 1.
-func (o *object) member(tok token, c byte, wasScalar bool) status {
+func (o *object) member(tok token, c byte) status {
 	switch {
 	case tok == quoteOpen:
 		o.text = o.text[:0]
@@ -96,7 +92,7 @@ func (o *object) member(tok token, c byte, wasScalar bool) status {
 		return o.keyDone()
 	case tok == quoteClose:
 		return o.stringDone()
-	case tok == open && o.role == roleName, tok == scalar && o.role == roleName:
+	case o.role == roleName && (tok == open || tok == scalar):
 		return broken
 	case tok == comma, tok == shut:
 		o.role = roleOther

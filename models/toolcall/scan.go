@@ -1,5 +1,7 @@
 package toolcall
 
+import "slices"
+
 // scanner follows JSON byte by byte. It forgives what is repaired in calls:
 // raw control characters in strings and a comma before a closing bracket.
 type scanner struct {
@@ -273,8 +275,8 @@ func (s *scanner) closers(buf []byte) (missing []byte, afterComma, ok bool) {
 	if s.state != afterValue && !whole && !afterComma {
 		return nil, false, false
 	}
-	for i := len(s.stack) - 1; i >= 0; i-- {
-		buf = append(buf, s.stack[i]+2)
+	for _, b := range slices.Backward(s.stack) {
+		buf = append(buf, b+2)
 	}
 	return buf, afterComma, true
 }

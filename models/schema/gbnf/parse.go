@@ -2,6 +2,7 @@ package gbnf
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -296,13 +297,13 @@ func (p *parser) repeat(name string, seq []element, last, lo, hi int) []element 
 	}
 	if hi < 0 {
 		id := p.fresh(name + "-star")
-		p.define(id, [][]element{append(unit[:len(unit):len(unit)], element{kind: ruleRef, rule: id}), nil})
+		p.define(id, [][]element{append(slices.Clip(unit), element{kind: ruleRef, rule: id}), nil})
 		return append(seq, element{kind: ruleRef, rule: id})
 	}
 	prev := -1
 	for range hi - lo {
 		id := p.fresh(name + "-opt")
-		body := unit[:len(unit):len(unit)]
+		body := slices.Clip(unit)
 		if prev >= 0 {
 			body = append(body, element{kind: ruleRef, rule: prev})
 		}
