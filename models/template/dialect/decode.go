@@ -9,6 +9,9 @@ import (
 	"github.com/ardanlabs/jinja"
 )
 
+// maxSpellings bounds the spellings of one number that are told apart.
+const maxSpellings = 32
+
 // Spelling remembers how numbers were written in JSON, so that they come out
 // as they went in: 1.0 stays 1.0 and 1e3 stays 1e3. The template language has
 // plain floats, so each spelling gets a float of its own: where two spellings
@@ -41,9 +44,12 @@ func (s *Spelling) value(text string) Value {
 	if f == math.MaxFloat64 {
 		step = math.Inf(-1)
 	}
-	for {
+	for tries := 0; ; tries++ {
 		if _, taken := s.byValue[f]; !taken {
 			break
+		}
+		if tries == maxSpellings {
+			return jinja.NewFloat(f)
 		}
 		f = math.Nextafter(f, step)
 	}

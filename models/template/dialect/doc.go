@@ -9,6 +9,12 @@
 // once, and handed to the library as an equivalent one whose filters, tests
 // and methods are calls of the functions of this package.
 //
+// Known to differ from Jinja2: an attribute of something undefined is
+// undefined instead of an error, as are None in a loop and in a length;
+// tuples print as lists; True == 1 is false; "..."|safe does not mark text as
+// HTML, so that + never escapes; recursive loops, includes and unpacked
+// arguments are refused when the template is read.
+//
 // A Program is immutable and may be rendered from any number of goroutines;
 // Values belong to one rendering.
 package dialect

@@ -27,7 +27,7 @@ func (e *RaiseError) Error() string { return e.Message }
 
 // Bounds of one rendering. A template that passes them is broken or hostile.
 const (
-	maxSteps       = 4 << 20 // tags run
+	maxSteps       = 1 << 20 // tags run and items looped over
 	maxDepth       = 200     // macros within macros
 	maxOutputBytes = 64 << 20
 	maxListItems   = 1 << 20

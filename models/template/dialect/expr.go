@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -194,7 +195,7 @@ func (p *parser) product() string {
 func (p *parser) power() string {
 	e := p.unary(true)
 	for p.op("**") {
-		e = "(" + e + " ** " + p.unary(true) + ")"
+		e = p.c.call("pow", e, p.unary(true))
 	}
 	return e
 }
@@ -223,8 +224,10 @@ func (p *parser) primary() string {
 	switch t.kind {
 	case tokName:
 		return p.variable(t.text)
-	case tokInt, tokFloat:
+	case tokInt:
 		return t.text
+	case tokFloat:
+		return plainFloat(t.text)
 	case tokString:
 		text := t.text
 		for p.peek().kind == tokString {
@@ -244,6 +247,20 @@ func (p *parser) primary() string {
 	p.pos--
 	p.fail("unexpected %s", t)
 	return ""
+}
+
+// plainFloat writes a number without an exponent, which the library does not
+// read.
+func plainFloat(text string) string {
+	f, _ := strconv.ParseFloat(text, 64) // out of range: infinite
+	if f > math.MaxFloat64 {
+		f = math.MaxFloat64
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
 }
 
 func (p *parser) variable(name string) string {

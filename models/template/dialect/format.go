@@ -83,6 +83,19 @@ func fnFloorDiv(a args) (Value, error) {
 	return jinja.NewInt(int64(q)), nil
 }
 
+func fnPow(a args) (Value, error) {
+	f, okF := number(a.pos[0])
+	g, okG := number(a.pos[1])
+	if !okF || !okG {
+		return empty, fmt.Errorf("%s ** %s is not defined", kindName(a.pos[0]), kindName(a.pos[1]))
+	}
+	p := math.Pow(f, g)
+	if !a.pos[0].IsFloat() && !a.pos[1].IsFloat() && g >= 0 && math.Abs(p) < 1<<53 {
+		return jinja.NewInt(int64(p)), nil
+	}
+	return jinja.NewFloat(p), nil
+}
+
 // printf knows %s %r %d %i %f %x with width and precision.
 func (r *run) printf(format string, vs []Value) (string, error) {
 	var b strings.Builder

@@ -51,7 +51,7 @@ var core, globals map[string]function
 func init() {
 	core = map[string]function{
 		"at": fnAt, "text": fnText, "out": fnOut, "iter": fnIter, "check": fnCheck,
-		"enter": fnEnter, "leave": fnLeave, "mul": fnMul, "mod": fnMod, "floordiv": fnFloorDiv,
+		"enter": fnEnter, "leave": fnLeave, "mul": fnMul, "mod": fnMod, "floordiv": fnFloorDiv, "pow": fnPow,
 	}
 	globals = map[string]function{
 		"range": fnRange, "raise_exception": fnRaise, "strftime_now": fnStrftimeNow,
@@ -117,16 +117,21 @@ var empty = jinja.NewString("")
 // can put it before any expression.
 func fnAt(a args) (Value, error) {
 	a.r.line = int(a.pos[0].AsInt())
-	if a.r.steps++; a.r.steps > maxSteps {
-		return empty, errSteps
+	return empty, a.r.work(1)
+}
+
+// work counts steps.
+func (r *run) work(n int) error {
+	if r.steps += n; r.steps > maxSteps {
+		return errSteps
 	}
-	return empty, nil
+	return nil
 }
 
 func fnText(a args) (Value, error) {
 	v := a.r.texts[a.pos[0].AsInt()]
-	if a.r.steps++; a.r.steps > maxSteps {
-		return empty, errSteps
+	if err := a.r.work(1); err != nil {
+		return empty, err
 	}
 	return v, a.r.count(v.AsString())
 }
@@ -153,7 +158,11 @@ func fnIter(a args) (Value, error) {
 	if v.IsNumber() || v.IsBool() || v.IsCallable() {
 		return v, fmt.Errorf("%s is not iterable", kindName(v))
 	}
-	return v, nil
+	n, err := length(v)
+	if err != nil {
+		return v, err
+	}
+	return v, a.r.work(n)
 }
 
 func fnCheck(a args) (Value, error) {
@@ -202,7 +211,7 @@ func fnRange(a args) (Value, error) {
 		}
 		items = append(items, jinja.NewInt(i))
 	}
-	return jinja.NewList(items), nil
+	return jinja.NewList(items), a.r.work(len(items))
 }
 
 // get finds an argument by place or name.
