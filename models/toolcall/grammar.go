@@ -351,7 +351,7 @@ func (g *grammarWriter) thoughts(body string) string {
 	g.add("thought-end", `[ \n]{0,3} answer`)
 	span := g.f.Reasoning[0]
 	g.rules.AddRules(freeText("thought", false, pattern{span.End, "thought-end"})...)
-	if g.o.Thinking == InThoughts || span.Start == "" {
+	if g.o.Thinking == InThoughts {
 		return "thought"
 	}
 	return literal(span.Start) + " thought | answer"
