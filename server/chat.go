@@ -33,8 +33,8 @@ func (s *Server) chat(c *gin.Context) *requestError {
 		return refused
 	}
 	out := newChatOutput(m, req, time.Now())
-	ex.note(out.id, out.model, req.stream, j.text)
-	stream, refused := s.submit(ctx, m, j, out.id)
+	ex.note(out.id, out.model, req.stream, j.text, out.said)
+	stream, refused := s.submit(ctx, m, j, out.id, ex)
 	if refused != nil {
 		return refused
 	}

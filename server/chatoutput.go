@@ -253,3 +253,6 @@ func (c *chatCall) append(dst []byte) []byte {
 	dst = append(dst, `,"`+field+`":`...)
 	return append(appendString(dst, c.args), '}')
 }
+
+// said is the completion so far, for the log.
+func (o *chatOutput) said() string { return string(o.completion(nil)) }

@@ -24,11 +24,11 @@ func (m *Model) constrain(j *job, prompt string) *requestError {
 	if t.format.Kind != formatText {
 		o.Answer = &toolcall.Answer{Schema: t.format.Schema, Strict: t.format.Strict != nil && *t.format.Strict}
 	}
-	g, _, err := m.Format.Grammar(j.lexer.Tools, o)
+	g, relaxed, err := m.Format.Grammar(j.lexer.Tools, o)
 	if err != nil {
 		return j.badSchema(err)
 	}
-	j.params.Grammar, j.opening = g.GBNF, g.Opening
+	j.params.Grammar, j.opening, j.relaxed = g.GBNF, g.Opening, relaxed
 	j.lexer.Constrained, j.lexer.Opening = g.GBNF != "", g.Opening
 	return nil
 }

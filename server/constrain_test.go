@@ -26,7 +26,7 @@ func TestNamedAndAllowedToolsAreAllThatTheModelIsOffered(t *testing.T) {
 	for choice, offered := range map[string][2]bool{
 		`"auto"`: {true, true}, `"none"`: {false, false},
 		`{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"beta"}]}`: {false, true},
-		`{"type":"function","name":"alpha"}`: {true, false},
+		`{"type":"function","name":"alpha"}`:                                                 {true, false},
 	} {
 		n.create(`{"input":"hi","tool_choice":` + choice + `,` + two + `}`)
 		require.Equal(t, offered[0], strings.Contains(n.lastPrompt(), "alpha"), choice)

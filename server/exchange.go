@@ -25,7 +25,9 @@ type exchange struct {
 	queued     time.Duration
 	reason     string // how the generation ended
 	err        error  // what was refused or failed
+	malformed  string // why something that looked like a call was none
 	prompt     string // logged only where the config asks for it
+	answer     func() string
 }
 
 const exchangeKey = "quern.exchange"
@@ -51,9 +53,10 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// note says what the request has become.
-func (ex *exchange) note(responseID, model string, stream bool, prompt string) {
-	ex.responseID, ex.model, ex.stream, ex.prompt = responseID, model, stream, prompt
+// note says what the request has become. answer is called at the end, and only
+// where contents are logged.
+func (ex *exchange) note(responseID, model string, stream bool, prompt string, answer func() string) {
+	ex.responseID, ex.model, ex.stream, ex.prompt, ex.answer = responseID, model, stream, prompt, answer
 }
 
 func requestID(r *http.Request) string {
@@ -126,14 +129,17 @@ func (s *Server) logLine(c *gin.Context, ex *exchange) {
 			attrs = append(attrs, slog.Duration("ttft", ex.firstToken.Sub(ex.started)))
 		}
 	}
+	if ex.malformed != "" {
+		attrs = append(attrs, slog.String("malformed_call", ex.malformed))
+	}
 	if ex.owner != "" {
 		attrs = append(attrs, slog.String("key", ex.owner))
 	}
 	if ex.err != nil {
 		attrs = append(attrs, slog.String("error", ex.err.Error()))
 	}
-	if s.cfg.LogPrompts && ex.prompt != "" {
-		attrs = append(attrs, slog.String("prompt", ex.prompt))
-	}
 	s.log.LogAttrs(ctx, level, "request", attrs...)
+	if s.cfg.LogPrompts && ex.responseID != "" {
+		s.log.DebugContext(ctx, "content", "request_id", ex.requestID, "prompt", ex.prompt, "answer", ex.answer())
+	}
 }

@@ -38,6 +38,7 @@ func (s *Server) generate(ctx context.Context, stream *engine.Stream, tr *transc
 		end.cut = result.Reason == engine.ReasonLength
 	}
 	tr.finish(end)
+	ex.malformed = tr.malformed
 	s.account(ex, result, end)
 	return end
 }

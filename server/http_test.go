@@ -362,16 +362,41 @@ func TestAPanicIsA500AndOthersGoOn(t *testing.T) {
 func TestTheLogLine(t *testing.T) {
 	for _, prompts := range []bool{false, true} {
 		var log bytes.Buffer
-		n := newNode(t, "hi", nodeOptions{config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), LogPrompts: prompts}})
+		n := newNode(t, "my answer", nodeOptions{config: Config{
+			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), LogPrompts: prompts,
+		}})
 		n.do("POST", "/v1/responses", `{"input":"my secret","stream":true}`, "X-Request-Id", "r1")
 		n.do("GET", "/health", "")
 		n.http.Close() // waits for the handlers
-		require.Equal(t, 1, strings.Count(log.String(), "\n"), "probes are logged at debug level: %s", log.String())
-		for _, want := range []string{"request_id=r1", "status=200", "response_id=resp_", "input_tokens=", "cached_tokens=", "output_tokens=3", "reason=stop", "ttft=", "stream=true"} {
+		for _, want := range []string{"request_id=r1", "status=200", "response_id=resp_", "input_tokens=", "cached_tokens=", "output_tokens=10", "reason=stop", "ttft=", "stream=true"} {
 			require.Contains(t, log.String(), want)
 		}
 		require.Equal(t, prompts, strings.Contains(log.String(), "secret"))
+		require.Equal(t, prompts, strings.Contains(log.String(), "my answer"))
+		require.Equal(t, 1, strings.Count(log.String(), "level=INFO"), "probes are logged at debug level: %s", log.String())
 	}
+}
+
+func TestCacheIsolation(t *testing.T) {
+	n := newNode(t, "ok", nodeOptions{config: Config{APIKeys: []string{"one", "two"}, CacheIsolation: true}})
+	cached := func(key string) float64 {
+		_, body := n.do("POST", "/v1/responses", `{"input":"`+strings.Repeat("a long prompt ", 10)+`"}`, "Authorization", "Bearer "+key)
+		var o object
+		require.NoError(t, json.Unmarshal([]byte(body), &o))
+		return dig(o, "usage", "input_tokens_details", "cached_tokens").(float64)
+	}
+	require.Zero(t, cached("one"))
+	require.NotZero(t, cached("one"))
+	require.Zero(t, cached("two"))
+}
+
+func TestTheConfiguredOutputLimit(t *testing.T) {
+	n := newNode(t, strings.Repeat("word ", 20), nodeOptions{config: Config{MaxOutputTokens: 7}})
+	one := n.create(`{"input":"hi"}`)
+	require.EqualValues(t, 7, dig(one, "usage", "output_tokens"))
+	require.Nil(t, one["max_output_tokens"])
+	require.EqualValues(t, 9, dig(n.create(`{"input":"hi","max_output_tokens":9}`), "usage", "output_tokens"))
+	require.EqualValues(t, 5, dig(n.create(`{"input":"`+strings.Repeat("x", 1976)+`"}`), "usage", "output_tokens"), "no more than there is room for")
 }
 
 // TestAHalfSentBodyHoldsNobodyUp: the connection ends at the body's time limit.

@@ -21,6 +21,7 @@ type job struct {
 	params  engine.SamplerParams
 	opening string // of a forced call, the end of the prompt
 	lexer   toolcall.Options
+	relaxed []toolcall.Diag // what the grammar does not hold the model to
 }
 
 // prepare renders, compiles and encodes. It is the part of a request that costs

@@ -93,15 +93,20 @@ func (m *Model) appendFacts(dst []byte) []byte {
 	return append(appendInt(dst, f.Parallel), '}')
 }
 
-// appendCodex writes the few fields of Codex' own model list that a node knows.
+// appendCodex writes a model as Codex describes its own: neutral values, so that
+// Codex keeps its instructions and only learns the window.
 func (m *Model) appendCodex(dst []byte) []byte {
 	dst = append(dst, `{"slug":`...)
 	dst = appendString(dst, m.ID)
 	dst = append(dst, `,"display_name":`...)
 	dst = appendString(dst, m.ID)
-	dst = append(dst, `,"context_window":`...)
+	dst = append(dst, `,"description":null,"context_window":`...)
 	dst = appendInt(dst, m.ContextLength)
-	return append(dst, `,"supported_in_api":true,"supports_parallel_tool_calls":true,"visibility":"list"}`...)
+	return append(dst, `,"default_reasoning_level":null,"supported_reasoning_levels":[],"shell_type":"default","visibility":"list",`+
+		`"minimal_client_version":[0,1,0],"supported_in_api":true,"priority":0,"upgrade":null,"base_instructions":null,`+
+		`"supports_reasoning_summaries":false,"support_verbosity":false,"default_verbosity":null,"apply_patch_tool_type":null,`+
+		`"truncation_policy":{"mode":"bytes","limit":10000},"supports_parallel_tool_calls":true,"reasoning_summary_format":"none",`+
+		`"experimental_supported_tools":[]}`...)
 }
 
 // loads is GET /v1/loads, the load of the node as routers of the SGLang family

@@ -228,3 +228,6 @@ func (o *responseOutput) end(status string) {
 	o.last, o.open = o.open, openNone
 	o.at.index++
 }
+
+// said is the output so far, for the log.
+func (o *responseOutput) said() string { return string(o.res.Output) }

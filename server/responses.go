@@ -47,8 +47,8 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 		return refused
 	}
 	out := s.newOutput(m, req, ex)
-	ex.note(out.res.ID, out.res.Model, req.stream, j.text)
-	stream, refused := s.submit(ctx, m, j, out.res.ID)
+	ex.note(out.res.ID, out.res.Model, req.stream, j.text, out.said)
+	stream, refused := s.submit(ctx, m, j, out.res.ID, ex)
 	if refused != nil {
 		return refused
 	}

@@ -22,7 +22,13 @@ type Config struct {
 	// Progress is how long a stream stays silent before response.in_progress is
 	// repeated, which also resets the idle timers of clients that don't count
 	// comments; 0 takes a minute.
-	Progress   time.Duration
+	Progress time.Duration
+	// MaxOutputTokens bounds answers whose request sets no limit; 0 leaves it to
+	// the context window.
+	MaxOutputTokens int
+	// CacheIsolation keeps the cached prefixes of each API key to itself.
+	CacheIsolation bool
+
 	Version    string
 	Logger     *slog.Logger
 	LogPrompts bool

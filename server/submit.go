@@ -15,23 +15,38 @@ import (
 const statusClientGone = 499
 
 // submit hands a job to the engine.
-func (s *Server) submit(ctx context.Context, m *Model, j *job, id string) (*engine.Stream, *requestError) {
+func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *exchange) (*engine.Stream, *requestError) {
+	for _, d := range j.relaxed {
+		s.log.Debug("a schema is enforced in part", "request_id", ex.requestID, "at", d.Path, "reason", d.Msg)
+	}
 	sampler, err := m.Engine.NewSampler(j.params)
 	if err != nil {
 		return nil, j.badSampler(err)
 	}
 	r := engine.Request{
-		ID: id, Prompt: j.tokens, MaxTokens: j.task.maxOutput, Sampler: sampler,
+		ID: id, Prompt: j.tokens, MaxTokens: s.outputLimit(m, j), Sampler: sampler,
 		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
 	}
+	if s.cfg.CacheIsolation {
+		r.CacheSalt = ex.owner + "\x00" + r.CacheSalt
+	}
 	if s.cfg.RequestTimeout > 0 {
-		r.Deadline = time.Now().Add(s.cfg.RequestTimeout)
+		r.Deadline = ex.started.Add(s.cfg.RequestTimeout)
 	}
 	stream, err := m.Engine.Submit(ctx, r)
 	if err != nil {
 		return nil, s.refusalOf(err)
 	}
 	return stream, nil
+}
+
+// outputLimit is what the request asks for, else what the config sets as far as
+// the window has room, else 0: all the room there is.
+func (s *Server) outputLimit(m *Model, j *job) int {
+	if j.task.maxOutput > 0 || s.cfg.MaxOutputTokens == 0 {
+		return j.task.maxOutput
+	}
+	return max(1, min(s.cfg.MaxOutputTokens, m.Engine.MaxLength()-len(j.tokens)))
 }
 
 // refusalOf maps the errors of the engine to what a client sees. It is the only

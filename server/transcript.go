@@ -23,8 +23,9 @@ type transcript struct {
 	spoke bool          // a message is open
 	calls bool          // there was a call
 
-	tokens  int
-	stopped bool // nothing more is wanted: a stop string, or calls enough
+	tokens    int
+	malformed string // why something that looked like a call was none
+	stopped   bool   // nothing more is wanted: a stop string, or calls enough
 }
 
 func newTranscript(m *Model, j *job, s sink) *transcript {
@@ -85,7 +86,8 @@ func (t *transcript) event(e *toolcall.Event) {
 		t.text(e.Text)
 		return
 	case toolcall.Malformed:
-		return // a note for the log: what it is about comes as text
+		t.malformed = e.Why // what it is about comes as text
+		return
 	}
 	t.endText(false)
 	switch e.Kind {
