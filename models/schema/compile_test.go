@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"quern/models/schema/gbnf"
@@ -366,6 +367,24 @@ func TestCache(t *testing.T) {
 	require.Len(t, c.byKey, c.order.Len())
 	again, _ := c.Compile(json.RawMessage(`{"type":"null"}`), Options{})
 	require.NotSame(t, a, again, "the first entry has fallen out")
+}
+
+func TestCacheIsSafe(t *testing.T) {
+	c := NewCache(20_000)
+	var g sync.WaitGroup
+	for w := range 8 {
+		g.Go(func() {
+			for i := range 200 {
+				s := json.RawMessage(fmt.Sprintf(`{"type":"string","minLength":%d}`, (w*7+i)%60))
+				out, err := c.Compile(s, Options{})
+				if err != nil || !strings.HasPrefix(out.Root, "s") {
+					t.Errorf("%s: %v", s, err)
+				}
+			}
+		})
+	}
+	g.Wait()
+	require.LessOrEqual(t, c.size, c.limit)
 }
 
 func FuzzCompile(f *testing.F) {
