@@ -234,8 +234,11 @@ func takeTurns(ts []turn, caps Caps, tr traits) []turn {
 		case t.role == user && n >= 0 && out[n].role == tool && !caps.UserAfterResult:
 			out = append(out, turn{role: assistant, content: tr.filler})
 		case t.role == assistant && n >= 0 && out[n].role == assistant && !caps.RepeatedAssistant && len(out[n].calls) == 0:
-			out[n] = joined(out[n], t)
-			continue
+			if len(t.calls) == 0 || caps.TextWithCalls {
+				out[n] = joined(out[n], t)
+				continue
+			}
+			out = append(out, turn{role: user, content: tr.filler})
 		}
 		hasUser = hasUser || t.role == user
 		out = append(out, t)

@@ -59,17 +59,33 @@ func (g *guard) text(s string) string {
 		return s
 	}
 	var b strings.Builder
-	for g.special(s) {
+	for {
 		// The shortest head that holds a spelling ends with one, and the
 		// shortest tail of that head is the spelling.
-		end := sort.Search(len(s), func(n int) bool { return g.special(s[:n]) })
-		begin := end - sort.Search(end, func(n int) bool { return g.special(s[end-n : end]) })
-		b.WriteString(s[:begin])
-		b.WriteString(g.add(standIn{literal: s[begin:end]}))
+		end, found := least(len(s), func(n int) bool { return g.special(s[:n]) })
+		if !found {
+			b.WriteString(s)
+			return b.String()
+		}
+		length, _ := least(end, func(n int) bool { return g.special(s[end-n : end]) })
+		b.WriteString(s[:end-length])
+		b.WriteString(g.add(standIn{literal: s[end-length : end]}))
 		s = s[end:]
 	}
-	b.WriteString(s)
-	return b.String()
+}
+
+// least is the smallest n up to limit for which ok holds; it then holds for
+// all above. It looks near 0 first: a text full of special tokens would
+// otherwise cost its whole length for each.
+func least(limit int, ok func(int) bool) (n int, found bool) {
+	low, high := 0, min(32, limit)
+	for !ok(high) {
+		if high == limit {
+			return 0, false
+		}
+		low, high = high, min(2*high, limit)
+	}
+	return low + sort.Search(high-low, func(n int) bool { return ok(low + n) }), true
 }
 
 // answer guards the text of an assistant. Thoughts that a client sent back in

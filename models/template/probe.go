@@ -73,6 +73,11 @@ func (v *variant) tryWith(ts []turn, name string, value dialect.Value) (string, 
 	return v.prog.Render(vars, r.env())
 }
 
+// mentions tells whether the source quotes a word.
+func (v *variant) mentions(word string) bool {
+	return strings.Contains(v.source, "'"+word+"'") || strings.Contains(v.source, `"`+word+`"`)
+}
+
 // shows tells whether all words stand in the prompt in this order.
 func (v *variant) shows(tools []chat.Tool, ts []turn, words ...string) bool {
 	text, err := v.try(true, tools, ts...)
@@ -126,7 +131,7 @@ func (v *variant) probeUser() error {
 func (v *variant) probeRoles() {
 	c := &v.caps
 	c.SystemRole = v.shows(nil, []turn{saySystem, sayUser}, wordSystem, wordUser)
-	c.DeveloperRole = strings.Contains(v.source, "developer") &&
+	c.DeveloperRole = v.mentions("developer") &&
 		v.shows(nil, []turn{{role: developer, content: wordSystem}, sayUser}, wordSystem, wordUser)
 	c.MidSystem = v.shows(nil, []turn{sayUser, sayAnswer, saySystem, sayMore}, wordUser, wordAnswer, wordSystem, wordMore)
 	c.RepeatedUser = v.shows(nil, []turn{sayUser, sayMore}, wordUser, wordMore)
@@ -151,7 +156,11 @@ func (v *variant) probeTools() {
 	}
 	chain := []turn{sayUser, sayCall, gotOne}
 	c.ToolCalls, c.ToolRole = v.probeCalls(offered, chain)
+	if !c.ToolCalls && !v.mentions("tool") {
+		c.ToolRole = false // it writes whatever role it is given; the model knows none of that name
+	}
 	if !c.ToolCalls {
+		c.UserAfterResult = v.shows(offered, []turn{sayUser, sayAnswer, gotOne, sayMore}, wordResult, wordMore)
 		return
 	}
 	v.traits.mappingArgs = !v.callsInText(offered)

@@ -32,7 +32,10 @@ func (r *rendering) prompt(caps Caps) (Prompt, error) {
 	toolText := ""
 	if len(r.c.Tools) > 0 && !caps.Tools {
 		// The words ask for calls in one form, so history is to show that form.
-		toolText = r.toolText()
+		var err error
+		if toolText, err = r.toolText(); err != nil {
+			return Prompt{}, err
+		}
 		caps.ToolCalls, caps.ToolRole = false, false
 	}
 	tr := r.v.traits
@@ -94,6 +97,7 @@ func (r *rendering) env() dialect.Env {
 // is looked for, and answers with thoughts in them are passed over.
 func (r *rendering) shows(text string) bool {
 	const enough = 40
+	rest := text // texts come in order, mostly
 	for _, m := range r.c.Messages {
 		s := m.Content
 		if m.Role == chat.Assistant && strings.Contains(s, "</think>") || r.g.special != nil && r.g.special(s) {
@@ -102,7 +106,9 @@ func (r *rendering) shows(text string) bool {
 		if s = strings.TrimSpace(s); len(s) > enough {
 			s = strings.TrimSpace(strings.ToValidUTF8(s[:enough], ""))
 		}
-		if !strings.Contains(text, s) {
+		if i := strings.Index(rest, s); i >= 0 {
+			rest = rest[i:]
+		} else if !strings.Contains(text, s) {
 			return false
 		}
 		for _, c := range m.Calls {

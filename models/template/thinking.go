@@ -2,7 +2,6 @@ package template
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ardanlabs/jinja"
 
@@ -100,8 +99,7 @@ func (v *variant) findSwitches() {
 		}
 		e := effort{variable: name}
 		for _, l := range levels {
-			named := strings.Contains(v.source, `"`+l+`"`) || strings.Contains(v.source, "'"+l+"'")
-			if !named && !slices.Contains(commonLevels, l) {
+			if !v.mentions(l) && !slices.Contains(commonLevels, l) {
 				continue
 			}
 			if _, ok := with(name, jinja.NewString(l)); ok {

@@ -32,17 +32,17 @@ func (r *rendering) argsText(args string) string {
 }
 
 // toolText describes the tools to a model whose template does not.
-func (r *rendering) toolText() string {
+func (r *rendering) toolText() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Tools\n\nYou can call the functions below. Each line is one of them, as JSON:\n<tools>\n")
 	for _, t := range r.c.Tools {
 		v, err := r.tool(t)
 		if err != nil {
-			continue // Render has refused such a tool
+			return "", err
 		}
 		text, err := r.json(v)
 		if err != nil {
-			continue
+			return "", err
 		}
 		b.WriteString(text)
 		b.WriteByte('\n')
@@ -50,7 +50,7 @@ func (r *rendering) toolText() string {
 	b.WriteString("</tools>\n\nTo call one, answer with a JSON object between these tags:\n" +
 		"<tool_call>\n{\"name\": \"<function name>\", \"arguments\": {<its arguments>}}\n</tool_call>\n" +
 		"Its result then comes between <tool_response> tags. Where no function is needed, answer in plain words.")
-	return b.String()
+	return b.String(), nil
 }
 
 // callID is a call's id as the template wants it. Short ids are made from the

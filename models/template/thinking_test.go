@@ -1,0 +1,53 @@
+package template
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern/models/chat"
+)
+
+func TestThinkingSwitches(t *testing.T) {
+	on, off := true, false
+	const source = "{{ messages[0].content }} {{ enable_thinking if enable_thinking is defined else 'unset' }}" +
+		" {{ reasoning_effort | default('unset') }}{{ 'minimal' if false }}"
+	tm, err := New(source, Options{})
+	require.NoError(t, err)
+	require.True(t, tm.Caps().Thinking)
+	for name, c := range map[string]struct {
+		c    chat.Conversation
+		want string
+	}{
+		"nothing said":     {chat.Conversation{}, "unset unset"},
+		"on":               {chat.Conversation{Thinking: &on}, "True unset"},
+		"off":              {chat.Conversation{Thinking: &off}, "False minimal"},
+		"effort":           {chat.Conversation{Effort: "high"}, "True high"},
+		"effort none":      {chat.Conversation{Effort: "none"}, "False minimal"},
+		"effort too high":  {chat.Conversation{Effort: "xhigh"}, "True high"},
+		"effort minimal":   {chat.Conversation{Effort: "minimal"}, "True minimal"},
+		"unknown effort":   {chat.Conversation{Effort: "weird"}, "True weird"},
+		"off despite":      {chat.Conversation{Thinking: &off, Effort: "high"}, "False minimal"},
+		"kwargs have more": {chat.Conversation{Thinking: &on, Kwargs: []chat.KV{{Key: "enable_thinking", Value: json.RawMessage(`"maybe"`)}}}, "maybe unset"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.c.Messages = []chat.Message{says(chat.User, "Hi")}
+			require.Equal(t, "Hi "+c.want, text(t, tm, c.c))
+		})
+	}
+}
+
+func TestNoSwitchNoThinking(t *testing.T) {
+	require.False(t, load(t, "chatml").Caps().Thinking)
+}
+
+func TestReasoningKeys(t *testing.T) {
+	for _, key := range reasoningKeys {
+		tm, err := New("{% for m in messages %}{{ m.content }}<{{ m."+key+" }}>{% endfor %}", Options{})
+		require.NoError(t, err)
+		require.True(t, tm.Caps().Reasoning, key)
+		c := chat.Conversation{Messages: []chat.Message{says(chat.User, "q"), {Role: chat.Assistant, Content: "a", Reasoning: "why"}}}
+		require.Equal(t, "q<>a<why>", text(t, tm, c))
+	}
+}
