@@ -34,7 +34,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 // preferredEncoding picks what the client weighs most; zstd where it does not care.
 func preferredEncoding(accept string) string {
 	best, bestWeight := "", 0.0
-	for _, entry := range strings.Split(accept, ",") {
+	for entry := range strings.SplitSeq(accept, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(entry), ";")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if name != "gzip" && name != "zstd" {

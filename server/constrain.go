@@ -70,8 +70,7 @@ func (j *job) badSchema(err error) *requestError {
 		offered := j.task.choice.offered(j.task.tools)
 		path, what = offered[bad.Tool].path+".parameters", "the parameters of tool "+offered[bad.Tool].name
 	}
-	var at *schema.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*schema.Error](err); ok {
 		return invalid(path+strings.TrimPrefix(at.Path, "$"), "invalid_json_schema",
 			"%s: %s can't be enforced: %s", path+strings.TrimPrefix(at.Path, "$"), what, at.Msg)
 	}

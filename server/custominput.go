@@ -36,14 +36,14 @@ const inputHead = `{"input":"`
 // next call.
 func (s *inputScanner) push(args []byte) []byte {
 	out := s.out[:0]
-	for i := 0; i < len(args); i++ {
+	for _, c := range args {
 		switch s.phase {
 		case phaseHead:
-			s.head(args[i])
+			s.head(c)
 		case phaseText:
-			out = s.char(out, args[i])
+			out = s.char(out, c)
 		case phaseOther:
-			s.raw = append(s.raw, args[i])
+			s.raw = append(s.raw, c)
 		}
 	}
 	s.out = out

@@ -24,8 +24,8 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestCompact(t *testing.T) {
-	require.Equal(t, `{"a b":[1,"x \" y\\",{"c":null}],"\u2028":"\u0085"}`,
-		string(appendCompact(nil, []byte("{ \"a b\" :\n [1, \"x \\\" y\\\\\",\t{\"c\":null}],\r\n\"\u2028\":\"\u0085\" }"))))
+	want := `{"a b":[1,"x \" y\\",{"c":null}],"\u2028":"\u0085"}`
+	require.Equal(t, want, string(appendCompact(nil, []byte("{ \"a b\" :\n [1, \"x \\\" y\\\\\",\t{\"c\":null}],\r\n\"\u2028\":\"\u0085\" }"))))
 }
 
 // FuzzAppendString: what is written is what a JSON reader reads, on one line.

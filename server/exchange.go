@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -75,7 +76,7 @@ func requestID(r *http.Request) string {
 // recovered ends a request whose handler panicked. http.ErrAbortHandler is the
 // way to drop a connection on purpose and goes on.
 func (s *Server) recovered(c *gin.Context, ex *exchange, p any) {
-	if p == http.ErrAbortHandler {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
 	ex.err = fmt.Errorf("panic: %v", p)

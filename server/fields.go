@@ -2,6 +2,9 @@ package server
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"quern/server/jsonvalue"
@@ -137,24 +140,19 @@ func (f *fields) choice(v jsonvalue.Value, absent string, words ...string) strin
 		return absent
 	}
 	s := f.text(v)
-	for _, w := range words {
-		if s == w {
-			return s
-		}
+	if slices.Contains(words, s) {
+		return s
 	}
 	f.fail(invalid(v.Path(), codeInvalidValue, "%s must be one of %s, got %s", v.Path(), quoteList(words), describe(v)))
 	return absent
 }
 
 func quoteList(words []string) string {
-	out := ""
+	quoted := make([]string, len(words))
 	for i, w := range words {
-		if i > 0 {
-			out += ", "
-		}
-		out += fmt.Sprintf("%q", w)
+		quoted[i] = strconv.Quote(w)
 	}
-	return out
+	return strings.Join(quoted, ", ")
 }
 
 // object checks that v is an object and takes it apart.

@@ -106,9 +106,10 @@ func (p *patience) renew() {
 
 func (p *patience) end() { p.cancel() }
 
-// ranOut says whether err is only the end of the spell.
+// ranOut says whether err is only the end of the spell. The end of a request's
+// own time is a DeadlineExceeded as well.
 func (p *patience) ranOut(err error) bool {
-	return err != nil && err == p.wait.Err() && p.ctx.Err() == nil
+	return err != nil && errors.Is(err, p.wait.Err()) && !errors.Is(err, engine.ErrDeadline) && p.ctx.Err() == nil
 }
 
 // causeOf prefers the reason why a context ended to the mere fact.

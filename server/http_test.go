@@ -240,8 +240,9 @@ func TestLoadingAndDraining(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 }
 
-// openStream starts a stream and returns once its first text has come.
-func openStream(t *testing.T, n *node, body string) (*http.Response, func() string) {
+// openStream starts a stream and returns once its first text has come. rest
+// reads it to the end, hangUp drops it.
+func openStream(t *testing.T, n *node, body string) (hangUp func(), rest func() string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", n.http.URL+"/v1/responses", strings.NewReader(body))
 	require.NoError(t, err)
@@ -256,7 +257,7 @@ func openStream(t *testing.T, n *node, body string) (*http.Response, func() stri
 		got.Write(buf[:k])
 		require.NoError(t, err, got.String())
 	}
-	return res, func() string {
+	return func() { _ = res.Body.Close() }, func() string {
 		_, _ = io.Copy(&got, res.Body)
 		_ = res.Body.Close()
 		return got.String()
@@ -287,9 +288,9 @@ func TestDrainEndsStreamsThatTakeTooLong(t *testing.T) {
 
 func TestClientGoneStopsTheGeneration(t *testing.T) {
 	n := newNode(t, strings.Repeat("word ", 300), nodeOptions{cost: 2 * time.Millisecond})
-	res, _ := openStream(t, n, `{"input":"hi","stream":true}`)
+	hangUp, _ := openStream(t, n, `{"input":"hi","stream":true}`)
 	require.Equal(t, 1, n.model.Engine.Stats().Running)
-	_ = res.Body.Close()
+	hangUp()
 	require.Eventually(t, func() bool { return n.model.Engine.Stats().Running == 0 }, 5*time.Second, time.Millisecond)
 	_, page := n.do("GET", "/metrics", "")
 	require.Eventually(t, func() bool {
@@ -300,8 +301,8 @@ func TestClientGoneStopsTheGeneration(t *testing.T) {
 
 func TestQueueFull(t *testing.T) {
 	n := newNode(t, strings.Repeat("word ", 100), nodeOptions{cost: 2 * time.Millisecond, engine: engine.Config{MaxRunning: 1, MaxQueue: -1}})
-	res, _ := openStream(t, n, `{"input":"hi","stream":true}`)
-	defer res.Body.Close()
+	hangUp, _ := openStream(t, n, `{"input":"hi","stream":true}`)
+	defer hangUp()
 	refusal, body := n.do("POST", "/v1/responses", `{"input":"hi"}`)
 	require.Equal(t, 429, refusal.StatusCode, body)
 	require.NotEmpty(t, refusal.Header.Get("Retry-After"))
@@ -423,7 +424,7 @@ func TestASlowReaderLosesItsStreamAlone(t *testing.T) {
 	body := `{"input":"hi","stream":true,"top_logprobs":20}`
 	_, err = c.Write([]byte("POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n" + body))
 	require.NoError(t, err)
-	require.Equal(t, 1900, len(textOf(n.create(`{"input":"x"}`))))
+	require.Len(t, textOf(n.create(`{"input":"x"}`)), 1900)
 }
 
 func itoa(n int) string { return string(appendInt(nil, n)) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"quern/engine"
@@ -66,13 +67,5 @@ type Sampling struct {
 // named says whether a request may call the model by this name. No name means
 // the model that is there.
 func (m *Model) named(name string) bool {
-	if name == "" || name == m.ID {
-		return true
-	}
-	for _, a := range m.Aliases {
-		if name == a {
-			return true
-		}
-	}
-	return false
+	return name == "" || name == m.ID || slices.Contains(m.Aliases, name)
 }

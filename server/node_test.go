@@ -142,8 +142,14 @@ func (n *node) lastParams() engine.SamplerParams {
 	return n.params[len(n.params)-1]
 }
 
-// do sends a request and returns the answer with its body read.
-func (n *node) do(method, path, body string, headers ...string) (*http.Response, string) {
+// reply is an answer whose body has been read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// do sends a request and returns the answer and its body.
+func (n *node) do(method, path, body string, headers ...string) (reply, string) {
 	n.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, n.http.URL+path, strings.NewReader(body))
 	require.NoError(n.t, err)
@@ -158,7 +164,7 @@ func (n *node) do(method, path, body string, headers ...string) (*http.Response,
 	defer res.Body.Close()
 	out, err := io.ReadAll(res.Body)
 	require.NoError(n.t, err)
-	return res, string(out)
+	return reply{res.StatusCode, res.Header}, string(out)
 }
 
 type object = map[string]any

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -93,7 +92,7 @@ func TestSDKErrors(t *testing.T) {
 	p.Model = "nope"
 	_, err := client.Responses.New(context.Background(), p)
 	var apiErr *openai.Error
-	require.True(t, errors.As(err, &apiErr))
+	require.ErrorAs(t, err, &apiErr)
 	require.Equal(t, 404, apiErr.StatusCode)
 	require.Equal(t, codeModelNotFound, apiErr.Code)
 	require.Equal(t, "model", apiErr.Param)

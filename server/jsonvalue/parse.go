@@ -32,8 +32,7 @@ func Parse(doc []byte, maxDepth int) (Value, error) {
 func syntaxError(doc []byte) error {
 	var any json.RawMessage
 	err := json.Unmarshal(doc, &any)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)
 	}
 	return fmt.Errorf("the body is not valid JSON: %w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -194,9 +195,9 @@ func (v Value) Members(maxFields int) Members {
 
 // Get returns a field by its name, the last one of duplicates.
 func (m Members) Get(name string) Value {
-	for i := len(m) - 1; i >= 0; i-- {
-		if m[i].key == name {
-			return m[i]
+	for _, v := range slices.Backward(m) {
+		if v.key == name {
+			return v
 		}
 	}
 	return Value{}

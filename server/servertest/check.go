@@ -3,6 +3,7 @@ package servertest
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -185,10 +186,10 @@ func textOf(i Object) string {
 }
 
 func partText(parts []any) string {
-	text := ""
+	var text strings.Builder
 	for _, p := range parts {
 		o, _ := p.(Object)
-		text += str(o, "text")
+		text.WriteString(str(o, "text"))
 	}
-	return text
+	return text.String()
 }
