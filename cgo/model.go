@@ -20,6 +20,7 @@ type LoadOptions struct {
 	NoMMap    bool // read the file instead of mapping it
 	VocabOnly bool // tokens and metadata, no weights
 	NoRepack  bool // keep the weights as the file has them: slower, less memory
+	NoKernels bool // leave all products to ggml's own kernels
 	Progress  func(fraction float32)
 }
 
@@ -75,6 +76,7 @@ func LoadModel(ctx context.Context, path string, o LoadOptions) (*Model, error) 
 		mmap:       C.bool(!o.NoMMap),
 		vocab_only: C.bool(o.VocabOnly),
 		repack:     C.bool(!o.NoRepack),
+		kernels:    C.bool(!o.NoKernels),
 		handle:     C.uintptr_t(h),
 	}
 	var cm *C.quern_model

@@ -1,6 +1,8 @@
 // Hooks into ggml's process-wide state: its log and its abort callback.
 #include "shim_impl.h"
 
+#include "kernel.h"
+
 #include <cstdarg>
 #include <cstring>
 #include <mutex>
@@ -93,6 +95,7 @@ void quern_init(void) {
     std::call_once(once, [] {
         llama_log_set(quern::on_log, nullptr); // sets ggml's, too
         ggml_set_abort_callback(quern::on_abort);
+        quern::kernels_register();
         llama_backend_init();
     });
 }

@@ -50,7 +50,8 @@ typedef struct quern_load_params {
     const char * path;
     bool         mmap;
     bool         vocab_only;
-    bool         repack; // extra buffer types (weight repacking, AMX)
+    bool         repack;  // extra buffer types (weight repacking, AMX)
+    bool         kernels; // ours among them, see kernel.h
     uintptr_t    handle; // cgo.Handle for quernProgress, 0 = none
 } quern_load_params;
 

@@ -1,6 +1,7 @@
 // Models and their vocabulary.
 #include "shim_impl.h"
 
+#include "kernel.h"
 #include "llama-model.h"
 
 #include <cmath>
@@ -84,6 +85,7 @@ int quern_model_load(const quern_load_params * p, quern_model ** out, quern_erro
         llama_model * model = nullptr;
         {
             assert_guard asserts;
+            kernels_off  kernels(!p->kernels);
             model = llama_model_load_from_file(p->path, mp);
         }
         if (!model) {

@@ -1,0 +1,175 @@
+package cgo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// kernelTypes are the weight types that the kernels multiply, with the block
+// length of their activations.
+var kernelTypes = []struct {
+	name  string
+	block int
+}{
+	{"q4_1", 32}, {"q5_0", 32}, {"q5_1", 32}, {"q8_0", 32},
+}
+
+// randomMatrix has rows of different sizes and outliers within them, as
+// weights and activations have.
+func randomMatrix(seed uint64, rows, k int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := make([]float32, rows*k)
+	for i := range rows {
+		scale := math.Exp(r.NormFloat64())
+		for j := range k {
+			v := r.NormFloat64() * scale
+			if r.IntN(64) == 0 {
+				v *= 8
+			}
+			out[i*k+j] = float32(v)
+		}
+	}
+	return out
+}
+
+// openProduct skips where a build or a CPU has no such kernels.
+func openProduct(t testing.TB, typ string, k, rows, columns, threads int, where weightPlace, w []float32) *product {
+	t.Helper()
+	p, err := newProduct(typ, k, rows, columns, threads, where, w)
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(p.close)
+	return p
+}
+
+func TestKernelProducts(t *testing.T) {
+	shapes := []struct{ k, rows int }{{256, 16}, {768, 48}, {1280, 80}, {1056, 32}} // rows of whole and odd groups
+	for _, kt := range kernelTypes {
+		for _, s := range shapes {
+			if s.k%kt.block != 0 {
+				continue
+			}
+			w := randomMatrix(uint64(s.k), s.rows, s.k)
+			for n := 1; n <= 17; n++ {
+				t.Run(fmt.Sprintf("%s/%dx%d/%d", kt.name, s.rows, s.k, n), func(t *testing.T) {
+					checkProduct(t, kt.name, kt.block, s.k, s.rows, n, 1+n%2, w)
+				})
+			}
+		}
+		w := randomMatrix(3, 48, 768)
+		for _, n := range []int{8, 64, 512} {
+			for _, threads := range []int{1, 2, 3} {
+				t.Run(fmt.Sprintf("%s/48x768/%d/%d", kt.name, n, threads), func(t *testing.T) {
+					checkProduct(t, kt.name, kt.block, 768, 48, n, threads, w)
+				})
+			}
+		}
+	}
+}
+
+// checkProduct compares with ggml's own product, which quantises activations in
+// the same way, and with the exact product of the unquantised activations.
+func checkProduct(t *testing.T, typ string, block, k, rows, columns, threads int, w []float32) {
+	x := randomMatrix(uint64(columns), columns, k)
+	ours := openProduct(t, typ, k, rows, columns, threads, weightsKernels, w)
+	plain := openProduct(t, typ, k, rows, columns, threads, weightsPlain, w)
+	for _, p := range []*product{ours, plain} {
+		p.input(x)
+		require.NoError(t, p.run(1))
+	}
+	got, want, dequantised := ours.output(), plain.output(), ours.weights()
+	for c := range columns {
+		xc := x[c*k : (c+1)*k]
+		for r := range rows {
+			exact, size, slack := exactProduct(dequantised[r*k:(r+1)*k], xc, block)
+			at := c*rows + r
+			if d := math.Abs(float64(got[at]) - float64(want[at])); !(d <= 2e-6*size) {
+				t.Fatalf("column %d row %d: %g, ggml has %g", c, r, got[at], want[at])
+			}
+			if d := math.Abs(float64(got[at]) - exact); !(d <= slack) {
+				t.Fatalf("column %d row %d: %g, exactly %g", c, r, got[at], exact)
+			}
+		}
+	}
+}
+
+// exactProduct is the product of two rows, the sum of its terms' sizes, and how
+// far it may move when x is quantised to 8 bits.
+func exactProduct(w, x []float32, block int) (product, size, slack float64) {
+	for b := 0; b < len(x); b += block {
+		var most, weight float64
+		for i := b; i < b+block; i++ {
+			term := float64(w[i]) * float64(x[i])
+			product += term
+			size += math.Abs(term)
+			weight += math.Abs(float64(w[i]))
+			most = max(most, math.Abs(float64(x[i])))
+		}
+		slack += weight * most * (0.5/127 + 1.0/2048)
+	}
+	return product, size, slack
+}
+
+const qwen = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+
+func TestKernelWeightBytes(t *testing.T) {
+	w := randomMatrix(1, 64, 1280)
+	for _, kt := range kernelTypes {
+		ours := openProduct(t, kt.name, 1280, 64, 1, 1, weightsKernels, w)
+		plain := openProduct(t, kt.name, 1280, 64, 1, 1, weightsPlain, w)
+		require.InEpsilon(t, plain.weightBytes(), ours.weightBytes(), 0.03, kt.name)
+	}
+}
+
+// Weights that aren't whole groups and blocks stay with ggml.
+func TestKernelRefusals(t *testing.T) {
+	for _, s := range []struct {
+		typ     string
+		k, rows int
+	}{{"q8_0", 64, 24}, {"q8_0", 64, 8}, {"f16", 64, 16}} {
+		_, err := newProduct(s.typ, s.k, s.rows, 1, 1, weightsKernels, randomMatrix(1, s.rows, s.k))
+		require.ErrorIs(t, err, ErrUnsupported, "%v", s)
+	}
+}
+
+// The kernels round as ggml's do up to the order of float sums, so greedy
+// text begins alike.
+func TestKernelText(t *testing.T) {
+	for _, name := range []string{smol, qwen} {
+		t.Run(name, func(t *testing.T) {
+			path := modelPath(t, name)
+			with := greedyText(t, path, LoadOptions{})
+			without := greedyText(t, path, LoadOptions{NoKernels: true})
+			same := 0
+			for same < min(len(with), len(without)) && with[same] == without[same] {
+				same++
+			}
+			t.Logf("%d of %d tokens alike", same, len(without))
+			require.GreaterOrEqual(t, same, 16)
+		})
+	}
+}
+
+func greedyText(t *testing.T, path string, o LoadOptions) []int32 {
+	m, err := LoadModel(t.Context(), path, o)
+	require.NoError(t, err)
+	defer m.Close()
+	c, err := NewContext(m, ContextParams{Ctx: 512, Threads: 1})
+	require.NoError(t, err)
+	defer c.Close()
+	s, err := NewSampler(m, SamplerParams{})
+	require.NoError(t, err)
+	defer s.Close()
+	prompt, err := m.Vocab().Tokenize("<|im_start|>user\nWrite a Go function that reverses a list.<|im_end|>\n<|im_start|>assistant\n", true)
+	require.NoError(t, err)
+	o1 := prefill(t, c, 0, 0, prompt, 0, s)
+	require.NoError(t, o1.Err)
+	return generate(t, c, 0, o1.Token, 48, s)
+}
