@@ -67,6 +67,7 @@ func newAPI(cfg *config.Config, logger *slog.Logger) *server.Server {
 	return server.New(server.Config{
 		APIKeys: cfg.Keys(), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
 		RequestTimeout: cfg.RequestTimeout, Version: version, Logger: logger, LogPrompts: cfg.LogPrompts,
+		MaxOutputTokens: cfg.MaxOutputTokens, CacheIsolation: cfg.CacheIsolation,
 	})
 }
 

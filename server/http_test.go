@@ -247,7 +247,7 @@ func openStream(t *testing.T, n *node, body string) (hangUp func(), rest func() 
 	req, err := http.NewRequestWithContext(t.Context(), "POST", n.http.URL+"/v1/responses", strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := n.http.Client().Do(req)
+	res, err := n.http.Client().Do(req) //nolint:bodyclose // hangUp and rest close it
 	require.NoError(t, err)
 	require.Equal(t, 200, res.StatusCode)
 	var got bytes.Buffer
