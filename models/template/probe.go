@@ -20,6 +20,7 @@ const (
 	wordThink  = "zqthink"
 	wordTool   = "zqtool"
 	wordOther  = "zqother"
+	wordKey    = "zqkey"
 	wordValue  = "zqvalue"
 	wordSecond = "zqsecond"
 	wordResult = "zqresult"
@@ -38,8 +39,8 @@ var (
 	sayAnswer = turn{role: assistant, content: wordAnswer}
 	sayAgain  = turn{role: assistant, content: wordAgain}
 
-	oneCall  = call{longID, wordTool, `{"zqkey": "` + wordValue + `"}`}
-	twoCall  = call{otherID, wordOther, `{"zqkey": "` + wordSecond + `"}`}
+	oneCall  = call{longID, wordTool, `{"` + wordKey + `": "` + wordValue + `"}`}
+	twoCall  = call{otherID, wordOther, `{"` + wordKey + `": "` + wordSecond + `"}`}
 	sayCall  = turn{role: assistant, calls: []call{oneCall}}
 	sayBoth  = turn{role: assistant, calls: []call{oneCall, twoCall}}
 	gotOne   = turn{role: tool, content: wordResult, callID: longID, name: wordTool}
@@ -174,15 +175,14 @@ func (v *variant) probeTools() {
 }
 
 // probeCalls looks for a way to hand calls over: ids long or short, arguments
-// a mapping or text. Written as JSON they are right; a mapping that comes out
-// in Python's quotes was not meant to be one.
+// a mapping or text. A mapping whose keys come out in Python's quotes was meant
+// to be text, and text with escaped quotes a mapping.
 func (v *variant) probeCalls(offered []chat.Tool, chain []turn) (calls, results bool) {
 	for _, way := range []traits{{}, {textArgs: true}, {shortIDs: true}, {shortIDs: true, textArgs: true}} {
 		v.traits.textArgs, v.traits.shortIDs = way.textArgs, way.shortIDs
 		text, err := v.try(true, offered, chain...)
 		if err != nil || !inOrder(text, wordUser, wordTool, wordValue) ||
-			strings.Contains(text, "'"+wordValue+"'") && !strings.Contains(text, `"`+wordValue+`"`) ||
-			strings.Contains(text, `\"`+wordValue) {
+			strings.Contains(text, "'"+wordKey+"'") || strings.Contains(text, `\"`+wordValue) {
 			continue
 		}
 		return true, inOrder(text, wordValue, wordResult)
