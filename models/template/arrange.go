@@ -1,6 +1,9 @@
 package template
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // paragraph stands between texts that become one.
 const paragraph = "\n\n"
@@ -47,7 +50,7 @@ func joinAnswers(ts []turn) []turn {
 			continue
 		}
 		out[n].content += t.content
-		out[n].calls = append(out[n].calls[:len(out[n].calls):len(out[n].calls)], t.calls...)
+		out[n].calls = append(slices.Clip(out[n].calls), t.calls...)
 	}
 	return out
 }

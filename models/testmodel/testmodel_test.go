@@ -140,7 +140,8 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteIsReproducible(t *testing.T) {
-	require.Equal(t, build(), build())
+	first, second := build(), build()
+	require.Equal(t, first, second)
 	var args map[string]string
 	require.NoError(t, json.Unmarshal([]byte(CallArguments), &args))
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -68,9 +69,7 @@ func (p *Program) Render(vars map[string]Value, env Env) (text string, err error
 			all[name] = r.callable(name, fn)
 		}
 	}
-	for name, v := range vars {
-		all[name] = v
-	}
+	maps.Copy(all, vars)
 	for _, name := range p.used {
 		all[prefix+name] = r.callable(name, lookup(name))
 	}

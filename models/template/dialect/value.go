@@ -233,7 +233,7 @@ func items(v Value) []Value {
 
 // attribute follows a dotted path of keys and indexes.
 func attribute(v Value, path string) Value {
-	for _, key := range strings.Split(path, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		switch {
 		case v.IsDict():
 			v, _ = v.AsDict().Get(key)
