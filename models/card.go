@@ -22,6 +22,9 @@ type Card struct {
 	Sampling     Sampling
 }
 
+// genericFormat is the row that template's own tools text asks for.
+const genericFormat = "hermes"
+
 // Options replace what a file says about itself.
 type Options struct {
 	TemplateFile string // path of a chat template in place of the file's own
@@ -51,15 +54,28 @@ func Read(path string, o Options) (*Card, error) {
 	if c.Template, err = template.New(source, rendering); err != nil {
 		return nil, fmt.Errorf("chat template of %s: %w", path, err)
 	}
-	if o.ToolFormat == "" {
-		c.Format, c.FormatReason = toolcall.ForTemplate(source)
-		return c, nil
+	return c, c.chooseFormat(o.ToolFormat)
+}
+
+// chooseFormat goes by the template's own marks. A template that says nothing of
+// tools is given a text of ours, which asks for calls in the Hermes form.
+func (c *Card) chooseFormat(name string) (err error) {
+	if name != "" {
+		c.FormatReason = "set by the configuration"
+		c.Format, err = toolcall.ByName(name)
+		return err
 	}
-	if c.Format, err = toolcall.ByName(o.ToolFormat); err != nil {
-		return nil, err
+	c.Format, c.FormatReason = toolcall.ForTemplate(c.Template.Source())
+	if c.Template.Caps().Tools || c.Format.Name == genericFormat {
+		return nil
 	}
-	c.FormatReason = "set by the configuration"
-	return c, nil
+	thoughts := c.Format.Reasoning
+	if c.Format, err = toolcall.ByName(genericFormat); err != nil {
+		return err
+	}
+	c.Format.Reasoning = thoughts
+	c.FormatReason = "the template offers no tools, so the prompt asks for this form"
+	return nil
 }
 
 func templateSource(info gguf.Info, file string) (string, error) {
