@@ -32,7 +32,6 @@ func (e *Engine) receive() bool {
 		if len(e.running)+len(e.waiting) > 0 {
 			return true
 		}
-		e.cache.ceiling = e.limits.Cells
 		e.publish()
 		<-e.wake
 	}
@@ -96,12 +95,10 @@ func (e *Engine) match(s *sequence) (m match, ready bool) {
 	if n < m.n+e.config.MinWait {
 		return m, true
 	}
-	l := at.any().owner
-	if l.computed() >= n {
-		return m, true
+	if l := at.first().owner; l.computed() < n {
+		s.leader, s.shared = l, n
 	}
-	s.leader, s.shared = l, n
-	return m, false
+	return m, s.leader == nil
 }
 
 // fits says whether the cells suffice for one more sequence, with some room for

@@ -67,7 +67,7 @@ func (c *cache) lookup(salt string, prompt []Token) match {
 		}
 	}
 	if c.limits.Partial {
-		return match{n, at.any().owner}
+		return match{n, at.first().owner}
 	}
 	// Only a sequence that ends where the prompt goes on can be continued.
 	for ; at.parent != nil; at = at.parent {
@@ -161,7 +161,7 @@ func (r *resident) cover() *resident {
 		}
 	}
 	if len(at.children) > 0 {
-		return at.children[0].any().owner
+		return at.children[0].first().owner
 	}
 	return nil
 }

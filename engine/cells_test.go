@@ -23,7 +23,7 @@ func randomLedger(t *testing.T, seed uint64, shared bool) {
 	type cell struct{ holders int }
 	tails := map[int]*run{}
 	cells := map[int][]*cell{}
-	any := func() int {
+	some := func() int {
 		for id := range tails {
 			return id
 		}
@@ -39,7 +39,7 @@ func randomLedger(t *testing.T, seed uint64, shared bool) {
 		return len(seen)
 	}
 	for next := range 150 {
-		id := any()
+		id := some()
 		switch op := r.IntN(4); {
 		case op == 0 || id < 0:
 			n := 1 + r.IntN(20)

@@ -35,25 +35,27 @@ func newCosts(c Config, l Limits) *costs {
 	}
 }
 
-// observe learns from a step of so many decode and prefill rows.
+// observe learns from a step of so many decode and prefill rows. A few rows of
+// prefill say little about what many cost.
 func (c *costs) observe(decode, prefill int, took time.Duration) {
-	t := took.Seconds()
+	t, n := took.Seconds(), float64(prefill)
+	weight := 0.3 * min(1, n/float64(2*c.least))
 	switch {
 	case prefill == 0:
 		c.decode[decode].add(t, 0.2)
 	case decode == 0:
-		c.alone.add(t/float64(prefill), 0.3)
+		c.alone.add(t/n, weight)
 	default:
-		c.mixed.add(max(t-c.step(decode), t/10)/float64(prefill), 0.3)
+		c.mixed.add(max(t-c.step(decode), t/10)/n, weight)
 		c.tried = max(c.tried, prefill)
 	}
 }
 
 // step estimates a step with nothing but so many decode rows, by the nearest
-// count that was seen; 0 = nothing known.
+// count that was seen between half and twice as many; 0 = not known.
 func (c *costs) step(decode int) float64 {
-	for d := range c.decode {
-		if n := decode - d; n > 0 && c.decode[n] > 0 {
+	for d := range decode + 1 {
+		if n := decode - d; 2*n >= decode && c.decode[n] > 0 {
 			return float64(c.decode[n])
 		}
 		if n := decode + d; n < len(c.decode) && c.decode[n] > 0 {
@@ -68,7 +70,7 @@ func (c *costs) step(decode int) float64 {
 func (c *costs) chunk(decode int) int {
 	if decode == 0 {
 		if c.alone == 0 {
-			return min(4*c.least, c.batch)
+			return c.round(float64(2 * c.least))
 		}
 		return c.round(c.maxStep / float64(c.alone))
 	}

@@ -24,10 +24,14 @@ type Engine struct {
 	drained    chan struct{} // closed when draining and active is 0
 	endAll     error         // end every request with this
 	closing    bool
-	closed     bool          // the backend is
 	wake       chan struct{} // holds one
 	done       chan struct{} // closed when the loop has ended
 	closeError error
+
+	// alive is held for reading around calls to the backend that come from other
+	// goroutines, so that they can't meet its Close.
+	alive  sync.RWMutex
+	closed bool
 
 	statsMu   sync.Mutex
 	published Stats
@@ -68,8 +72,16 @@ func (e *Engine) Limits() Limits { return e.limits }
 // MaxLength is the most tokens, prompt and output, that one request may have.
 func (e *Engine) MaxLength() int { return e.config.MaxLength }
 
-// NewSampler makes a sampler for a request; an error means bad parameters.
-func (e *Engine) NewSampler(p SamplerParams) (Sampler, error) { return e.backend.NewSampler(p) }
+// NewSampler makes a sampler for a request. An error means bad parameters, or is
+// ErrClosed.
+func (e *Engine) NewSampler(p SamplerParams) (Sampler, error) {
+	e.alive.RLock()
+	defer e.alive.RUnlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	return e.backend.NewSampler(p)
+}
 
 // Submit queues a request. The end of ctx cancels it. It fails with
 // *TooLongError, *TokenError, ErrEmptyPrompt, ErrQueueFull, ErrDraining or
@@ -111,7 +123,7 @@ func (e *Engine) newSequence(r Request) (*sequence, error) {
 	}
 	if r.Sampler == nil {
 		var err error
-		if r.Sampler, err = e.backend.NewSampler(SamplerParams{}); err != nil {
+		if r.Sampler, err = e.NewSampler(SamplerParams{}); err != nil {
 			return nil, err
 		}
 	}
@@ -213,9 +225,11 @@ func (e *Engine) stop(cause error, closing bool) {
 		e.endAll = cause
 	}
 	e.closing = e.closing || closing
+	e.mu.Unlock()
+	e.alive.RLock()
 	if !e.closed {
 		e.backend.Abort()
 	}
-	e.mu.Unlock()
+	e.alive.RUnlock()
 	e.nudge()
 }

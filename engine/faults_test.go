@@ -119,6 +119,59 @@ func TestBackendHasFewerCellsThanItSays(t *testing.T) {
 	})
 }
 
+// One refusal makes the next step smaller, not all that follow.
+func TestOneRefusal(t *testing.T) {
+	l := engine.Limits{Cells: 1000, Seqs: 4, Batch: 64, UBatch: 64, Unified: true, Partial: true}
+	bubble(t, l, engine.Config{}, func(t *testing.T, r *rig) {
+		out, _ := r.run(engine.Request{Prompt: prompt(1, 800), MaxTokens: 5})
+		require.Equal(t, r.fake.Alone(prompt(1, 800), engine.SamplerParams{}, 5), out)
+		require.Less(t, r.fake.Steps(), 30)
+	}, slow, func(f *enginetest.Fake) {
+		f.Fail = func(step int, _ *engine.Batch) error {
+			if step == 2 {
+				return engine.ErrNoCells
+			}
+			return nil
+		}
+	})
+}
+
+// Cells are held for what running requests may still need, so that none of them
+// has to give way.
+func TestAdmissionKeepsRoom(t *testing.T) {
+	l := enginetest.Small
+	l.Cells = 1000
+	bubble(t, l, engine.Config{Headroom: 50}, func(t *testing.T, r *rig) {
+		var streams []*engine.Stream
+		for i := range 8 {
+			streams = append(streams, r.submit(engine.Request{Prompt: prompt(i, 150), MaxTokens: 50}))
+		}
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 5, r.Stats().Running)
+		for _, s := range streams {
+			_, err := collect(s)
+			require.NoError(t, err)
+		}
+		require.Zero(t, r.Stats().Preemptions)
+	}, slow)
+	t.Run("a prefix to be reused counts", func(t *testing.T) {
+		bubble(t, l, engine.Config{Headroom: 50}, func(t *testing.T, r *rig) {
+			p := prompt(1, 600)
+			r.run(engine.Request{Prompt: p, MaxTokens: 1})
+			running := r.submit(engine.Request{Prompt: prompt(2, 320), MaxTokens: 50})
+			next := r.submit(engine.Request{Prompt: join(p[:590], prompt(3, 10)), MaxTokens: 50})
+			time.Sleep(time.Second)
+			require.Equal(t, 1, r.Stats().Running)
+			for _, s := range []*engine.Stream{running, next} {
+				_, err := collect(s)
+				require.NoError(t, err)
+			}
+			require.Zero(t, r.Stats().Preemptions)
+			require.Equal(t, 590, next.Result().CachedTokens)
+		}, slow)
+	})
+}
+
 func TestNewestGivesWay(t *testing.T) {
 	l := enginetest.Small
 	l.Cells = 300

@@ -103,8 +103,8 @@ func (x index[T]) lookup(salt string, tokens []Token) (n int, at *branch[T]) {
 	return n, at
 }
 
-// any returns one of the entries at or below b.
-func (b *branch[T]) any() *entry[T] {
+// first returns one of the entries at or below b.
+func (b *branch[T]) first() *entry[T] {
 	for len(b.entries) == 0 {
 		b = b.children[0]
 	}
@@ -145,7 +145,7 @@ func (b *branch[T]) tidy() {
 		return
 	}
 	c := b.children[0]
-	c.edge = c.any().tokens[b.depth-len(b.edge) : c.depth]
+	c.edge = c.first().tokens[b.depth-len(b.edge) : c.depth]
 	c.parent = p
 	p.children[slices.Index(p.children, b)] = c
 }

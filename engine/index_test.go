@@ -56,7 +56,7 @@ func randomIndex(t *testing.T, seed uint64) {
 			n, at := x.lookup(salt, p)
 			require.Equal(t, want, n)
 			if n > 0 {
-				e := at.any()
+				e := at.first()
 				require.Contains(t, in, e)
 				require.Equal(t, salt, e.salt)
 				require.Equal(t, p[:n], e.tokens[:n])
@@ -84,7 +84,7 @@ func checkBranch(t *testing.T, b *branch[int]) int {
 		require.Same(t, b, c.parent)
 		require.Equal(t, b.depth+len(c.edge), c.depth)
 		require.NotEmpty(t, c.edge)
-		require.Equal(t, c.edge, c.any().tokens[b.depth:c.depth])
+		require.Equal(t, c.edge, c.first().tokens[b.depth:c.depth])
 		require.False(t, len(c.entries) == 0 && len(c.children) == 1, "an edge that could be merged")
 		n += checkBranch(t, c)
 	}

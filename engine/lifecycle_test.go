@@ -245,6 +245,8 @@ func TestClose(t *testing.T) {
 		}
 		_, err := r.Submit(context.Background(), engine.Request{Prompt: prompt(1, 10)})
 		require.ErrorIs(t, err, engine.ErrClosed)
+		_, err = r.NewSampler(engine.SamplerParams{})
+		require.ErrorIs(t, err, engine.ErrClosed)
 		require.NoError(t, r.Drain(context.Background()))
 		r.FlushCache()
 		a.Cancel()

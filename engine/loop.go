@@ -21,9 +21,9 @@ func (e *Engine) run() {
 		e.deliver(shares, err)
 	}
 	e.cache.flush()
-	e.mu.Lock()
+	e.alive.Lock()
+	defer e.alive.Unlock()
 	e.closed = true
-	e.mu.Unlock()
 	e.closeError = e.backend.Close()
 }
 

@@ -155,6 +155,9 @@ func (w *world) one(r *rand.Rand, p []engine.Token, maxTokens int) []engine.Toke
 			time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
 		}
 		got, err := stream.Recv(context.Background())
+		if r.IntN(5) == 0 { // what was given stays as it is meanwhile
+			time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
+		}
 		for _, o := range got {
 			out = append(out, o.Token)
 			w.checkLogprobs(o, req.Logprobs)

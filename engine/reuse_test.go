@@ -35,6 +35,38 @@ func TestContainedPrefixesAreDropped(t *testing.T) {
 	s := r.Stats()
 	require.Equal(t, 1, s.IdlePrefixes)
 	require.Equal(t, 200, s.CellsUsed)
+
+	r.FlushCache()
+	r.run(engine.Request{Prompt: p[:50], MaxTokens: 1})
+	r.run(engine.Request{Prompt: p[:50], MaxTokens: 20}) // a copy of 49, which outgrows it
+	require.Equal(t, 1, r.Stats().IdlePrefixes)
+}
+
+func TestUseKeepsAPrefix(t *testing.T) {
+	l := enginetest.Small
+	l.Seqs = 3
+	r := newRig(t, l, engine.Config{MaxIdle: 2})
+	for _, i := range []int{1, 2, 1, 3} { // 1 is used again before 3 pushes one out
+		r.run(engine.Request{Prompt: prompt(i, 100), MaxTokens: 1})
+	}
+	_, res := r.run(engine.Request{Prompt: prompt(1, 100), MaxTokens: 1})
+	require.Equal(t, 99, res.CachedTokens)
+	_, res = r.run(engine.Request{Prompt: prompt(2, 100), MaxTokens: 1})
+	require.Zero(t, res.CachedTokens)
+}
+
+// A running sequence offers the prefix it was given even if nobody else has it
+// any more.
+func TestBorrowedPrefixIsOffered(t *testing.T) {
+	bubble(t, enginetest.Small, engine.Config{MaxIdle: 1}, func(t *testing.T, r *rig) {
+		p := prompt(1, 200)
+		r.run(engine.Request{Prompt: p, MaxTokens: 1})
+		running := r.submit(engine.Request{Prompt: p, MaxTokens: 30})
+		r.run(engine.Request{Prompt: prompt(2, 10), MaxTokens: 1}) // pushes p out
+		_, res := r.run(engine.Request{Prompt: join(p, prompt(3, 10)), MaxTokens: 1})
+		require.Equal(t, 199, res.CachedTokens)
+		require.Equal(t, engine.ReasonNone, running.Result().Reason)
+	}, slow)
 }
 
 func TestIdleIsBounded(t *testing.T) {
@@ -116,6 +148,21 @@ func TestWholeSequencesOnly(t *testing.T) {
 		require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 10), got)
 		require.Zero(t, res.CachedTokens)
 	}
+}
+
+func TestWholeSequenceThatHasMovedOn(t *testing.T) {
+	l := enginetest.Small
+	l.Partial = false
+	bubble(t, l, engine.Config{}, func(t *testing.T, r *rig) {
+		p := prompt(1, 100)
+		running := r.submit(engine.Request{Prompt: p, MaxTokens: 50})
+		time.Sleep(time.Second)
+		q := join(p, prompt(2, 20))
+		out, res := r.run(engine.Request{Prompt: q, MaxTokens: 5})
+		require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 5), out)
+		require.Zero(t, res.CachedTokens)
+		require.Equal(t, engine.ReasonNone, running.Result().Reason)
+	}, slow)
 }
 
 // With cells of its own for each sequence, a copy costs cells, and the length of

@@ -2,6 +2,16 @@ package enginetest
 
 import "quern/engine"
 
+// Say makes every request get these tokens and then EOG, which must be set.
+func (f *Fake) Say(tokens ...engine.Token) {
+	f.Next = func(_ []engine.Token, s *Sampler) engine.Token {
+		if n := len(s.Accepted); n < len(tokens) {
+			return tokens[n]
+		}
+		return f.EOG
+	}
+}
+
 // Alone returns the tokens that a request sampled by s would get if it ran on its
 // own: at most max, ending with EOG if that comes first.
 func (f *Fake) Alone(prompt []engine.Token, p engine.SamplerParams, max int) []engine.Token {
