@@ -108,10 +108,12 @@ test: deps test-model ## vet, every test, then every test under the race detecto
 race: deps test-model ## every test under the race detector
 	$(GOTEST) -race $(PKG)
 
+ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK
+
 .PHONY: asan
+asan: export CGO_CFLAGS := $(ASAN_FLAGS)
+asan: export CGO_CXXFLAGS := $(ASAN_FLAGS)
 asan: deps test-model ## the tests of cgo with C, C++ and Go under AddressSanitizer
-	CGO_CFLAGS="-O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK" \
-	CGO_CXXFLAGS="-O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK" \
 	$(GOTEST) -asan ./cgo/...
 
 .PHONY: fuzz
