@@ -46,7 +46,7 @@ func TestChunkSettlesNearTheTarget(t *testing.T) {
 				limit := time.Duration(c.factor * float64(m.cost(decode)))
 				least := m.cost(decode + c.least)
 				require.LessOrEqual(t, m.cost(decode+rows), max(limit, least))
-				require.LessOrEqual(t, longest, max(limit, least)*5/4, "on the way")
+				require.LessOrEqual(t, longest, max(limit, least)*7/5, "on the way")
 				if limit > least {
 					require.Greater(t, m.cost(decode+rows), limit/2, "no more timid than need be")
 				}
