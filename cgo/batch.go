@@ -94,6 +94,13 @@ func (c *Context) Step() error {
 	return nil
 }
 
+// resample samples a row of the last step again: for tests and benchmarks.
+func (c *Context) resample(row int) Out {
+	C.quern_resample(c.c, C.int32_t(row))
+	c.batch.collect(row)
+	return c.batch.Out[row]
+}
+
 // collect copies the result of row i out of C memory.
 func (b *Batch) collect(i int) {
 	at := func(p *C.int32_t, i int) int32 { return *(*int32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }

@@ -15,6 +15,13 @@ func checkRange(p0, p1 int) error {
 	return nil
 }
 
+// Partial tells whether a sequence can be cut back: models with a recurrent
+// state can't, a sliding window only as far as it reaches.
+func (c *Context) Partial() bool { return c.c != nil && bool(C.quern_partial(c.c)) }
+
+// CanShift tells whether SeqShift works for this model.
+func (c *Context) CanShift() bool { return c.c != nil && bool(C.quern_can_shift(c.c)) }
+
 // SeqCopy gives the empty sequence dst the positions [p0,p1) of src. In a
 // unified context they share the cells, otherwise the data is copied.
 func (c *Context) SeqCopy(src, dst int32, p0, p1 int) error {
@@ -38,7 +45,8 @@ func (c *Context) SeqRemove(seq int32, p0, p1 int) error {
 	return c.errorOf(C.quern_seq_remove(c.c, C.int32_t(seq), C.int32_t(p0), C.int32_t(p1)))
 }
 
-// SeqShift moves the positions [p0,p1) of a sequence by delta.
+// SeqShift moves the positions [p0,p1) of a sequence by delta. Positions that
+// it moves onto must have been removed; the sequence must not share cells.
 func (c *Context) SeqShift(seq int32, p0, p1, delta int) error {
 	if c.c == nil {
 		return ErrClosed

@@ -134,11 +134,14 @@ const char *  quern_sampler_message(const quern_sampler * s);
 
 int  quern_step(quern_context * c, int32_t n);
 void quern_abort(quern_context * c); // any thread
+void quern_resample(quern_context * c, int32_t row); // for tests: sample a row of the last step again
 
 // ---- memory ----
 
 // Messages: quern_context_message. Positions are [p0, p1).
 
+bool    quern_partial(const quern_context * c);   // tails can be removed
+bool    quern_can_shift(const quern_context * c);
 int     quern_seq_copy(quern_context * c, int32_t src, int32_t dst, int32_t p0, int32_t p1);
 int     quern_seq_remove(quern_context * c, int32_t seq, int32_t p0, int32_t p1);
 int     quern_seq_shift(quern_context * c, int32_t seq, int32_t p0, int32_t p1, int32_t delta);

@@ -173,11 +173,16 @@ void check_rows(quern_context & c, int32_t n) {
 }
 
 // rewind takes back what a failed decode left. A recurrent state can't go back,
-// so such a sequence is emptied: the caller sees it by its position.
+// nor can a sliding window that has moved on: such a sequence is emptied, and
+// the caller sees it by its position.
 void rewind(quern_context & c) {
     for (int32_t s : c.touched_list) {
-        if (!llama_memory_seq_rm(c.mem, s, c.before[s], -1)) {
+        if (llama_memory_seq_pos_max(c.mem, s) + 1 == c.before[s] && c.resumable(s, c.before[s])) {
+            continue;
+        }
+        if (c.before[s] == 0 || !llama_memory_seq_rm(c.mem, s, c.before[s], -1) || !c.resumable(s, c.before[s])) {
             llama_memory_seq_rm(c.mem, s, -1, -1);
+            c.forget_sharing(s);
         }
     }
 }
@@ -281,6 +286,7 @@ int quern_context_new(quern_model * m, const quern_context_params * p, quern_con
         c->output_bytes = (uint64_t) c->m->n_vocab * p->n_seq_max * sizeof(float);
 
         lay_batch(*c, cparams.n_batch);
+        c->shares.assign(p->n_seq_max, std::vector<bool>(p->n_seq_max));
         c->touched.assign(p->n_seq_max, 0);
         c->before.assign(p->n_seq_max, 0);
         c->next.assign(p->n_seq_max, 0);
@@ -317,6 +323,8 @@ const char *  quern_context_message(const quern_context * c) { return c->msg; }
 const char *  quern_sampler_message(const quern_sampler * s) { return s->msg; }
 
 void quern_abort(quern_context * c) { c->abort_flag.store(true, std::memory_order_relaxed); }
+
+void quern_resample(quern_context * c, int32_t row) { sample_row(*c, row); }
 
 int quern_step(quern_context * c, int32_t n) {
     return guard(c->msg, [&]() -> int {

@@ -85,6 +85,12 @@ struct size_scan {
             open = !(*p >= '0' && *p <= '9');
             max  = number();
         }
+        while (*p == ' ' || *p == '\t') {
+            p++;
+        }
+        if (*p == '}') {
+            p++;
+        }
         if (min > 2000 || max > 2000) {
             bad("more than 2000 repetitions");
         }

@@ -209,6 +209,11 @@ struct quern_context {
     std::vector<uint8_t> arena; // the batch arrays
     std::vector<quern::candidate> top;
 
+    // shares[a][b]: a and b may have cells in common.
+    std::vector<std::vector<bool>> shares;
+
     int  n_stream() const { return p.unified ? 1 : p.n_seq_max; }
+    bool resumable(int32_t seq, int32_t n) const;
+    void forget_sharing(int32_t seq);
     void check_seq(int32_t seq, const char * what) const;
 };

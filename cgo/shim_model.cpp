@@ -4,8 +4,16 @@
 #include "kernel.h"
 #include "llama-model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+
+#if defined(__linux__)
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 extern "C" int quernProgress(uintptr_t handle, float fraction); // Go
 
@@ -40,6 +48,43 @@ static void check_hparams(const llama_hparams & hp) {
     if (hp.n_expert > 0 && hp.n_expert_used > hp.n_expert) {
         bad("expert counts");
     }
+}
+
+// Repacked weights are copies: the pages of their originals are of no more use,
+// but the loader has read them in. Give back what no tensor is computed from.
+static void drop_unused_pages(const llama_model & model) {
+#if defined(__linux__)
+    std::map<ggml_backend_buffer_t, std::vector<std::pair<uintptr_t, uintptr_t>>> used;
+    for (const auto & kv : model.tensors_by_name) {
+        const ggml_tensor * t = kv.second;
+        if (t->buffer && strstr(ggml_backend_buffer_name(t->buffer), "_Mapped")) {
+            const auto at = (uintptr_t) t->data;
+            used[t->buffer].push_back({at, at + ggml_nbytes(t)});
+        }
+    }
+    const uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE);
+    auto            drop = [&](uintptr_t from, uintptr_t to) {
+        from = (from + page - 1) / page * page;
+        to   = to / page * page;
+        if (from < to) {
+            madvise((void *) from, to - from, MADV_DONTNEED);
+        }
+    };
+    for (auto & kv : used) {
+        auto & ranges = kv.second;
+        std::sort(ranges.begin(), ranges.end());
+        uintptr_t end = (uintptr_t) ggml_backend_buffer_get_base(kv.first);
+        const uintptr_t last = end + ggml_backend_buffer_get_size(kv.first);
+        for (const auto & r : ranges) {
+            drop(end, r.first);
+            end = std::max(end, r.second);
+        }
+        drop(end, last);
+    }
+    malloc_trim(0); // what parsing the vocabulary left
+#else
+    (void) model;
+#endif
 }
 
 // plain takes the function names out of a loader's log.
@@ -98,6 +143,9 @@ int quern_model_load(const quern_load_params * p, quern_model ** out, quern_erro
 
         if (!p->vocab_only) {
             check_hparams(model->hparams);
+            if (p->mmap) {
+                drop_unused_pages(*model);
+            }
         }
         auto m     = std::make_unique<quern_model>();
         m->model   = model;
