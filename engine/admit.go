@@ -51,7 +51,7 @@ func (e *Engine) endStale(all error) {
 				return false
 			case cause == nil, errors.Is(cause, context.DeadlineExceeded):
 				e.end(s, ReasonDeadline, ErrDeadline)
-			case errors.Is(cause, ErrCancelled), cause == all:
+			case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrDraining), errors.Is(cause, ErrClosed):
 				e.end(s, ReasonCancelled, cause)
 			default:
 				e.end(s, ReasonCancelled, &cancelError{cause})

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func collect(s *engine.Stream) ([]engine.Token, error) {
 	var out []engine.Token
 	for {
 		o, err := s.Recv(context.Background())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -27,8 +27,9 @@ type Request struct {
 // Reason says why a request ended.
 type Reason string
 
+// The reasons; ReasonNone means not ended yet.
 const (
-	ReasonNone      Reason = ""          // not ended yet
+	ReasonNone      Reason = ""
 	ReasonStop      Reason = "stop"      // the model ended its turn
 	ReasonLength    Reason = "length"    // MaxTokens reached
 	ReasonCancelled Reason = "cancelled" // by the caller, a drain or Close

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -91,7 +92,7 @@ func count(s *engine.Stream) int {
 	for {
 		out, err := s.Recv(context.Background())
 		n += len(out)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return n
 		}
 	}

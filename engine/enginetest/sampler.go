@@ -24,7 +24,7 @@ var _ engine.Sampler = (*Sampler)(nil)
 // AcceptPrompt implements engine.Sampler.
 func (s *Sampler) AcceptPrompt(p []engine.Token) {
 	if s.closed.Load() || s.Prompt != nil {
-		s.fake.misuse("AcceptPrompt on a sampler that is closed or has a prompt")
+		_ = s.fake.misuse("AcceptPrompt on a sampler that is closed or has a prompt")
 	}
 	s.Prompt = append([]engine.Token{}, p...)
 }
@@ -32,7 +32,7 @@ func (s *Sampler) AcceptPrompt(p []engine.Token) {
 // Close implements engine.Sampler.
 func (s *Sampler) Close() {
 	if s.closed.Swap(true) {
-		s.fake.misuse("sampler closed twice")
+		_ = s.fake.misuse("sampler closed twice")
 		return
 	}
 	s.fake.samplers.Add(-1)
