@@ -113,8 +113,10 @@ ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK
 .PHONY: asan
 asan: export CGO_CFLAGS := $(ASAN_FLAGS)
 asan: export CGO_CXXFLAGS := $(ASAN_FLAGS)
+asan: export LSAN_OPTIONS := suppressions=$(CURDIR)/cgo/lsan.supp:print_suppressions=0
 asan: deps test-model ## the tests of cgo with C, C++ and Go under AddressSanitizer
-	$(GOTEST) -asan ./cgo/...
+	@# -o keeps the symbols, by which the leak check knows what to pass over.
+	$(GOTEST) -asan -o bin/cgo.asan.test ./cgo
 
 .PHONY: fuzz
 fuzz: deps ## each fuzz target for FUZZTIME
