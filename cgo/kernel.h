@@ -72,7 +72,7 @@ struct format {
 
 const format * find_format(ggml_type type); // nullptr: not ours
 
-extern const format q4_0, q4_1, q5_0, q5_1, q8_0;
+extern const format q4_0, q4_1, q5_0, q5_1, q8_0, q4_K, q5_K, q6_K;
 
 } // namespace kernel
 } // namespace quern

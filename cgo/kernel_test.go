@@ -16,7 +16,7 @@ var kernelTypes = []struct {
 	name  string
 	block int
 }{
-	{"q4_1", 32}, {"q5_0", 32}, {"q5_1", 32}, {"q8_0", 32},
+	{"q4_0", 32}, {"q4_1", 32}, {"q5_0", 32}, {"q5_1", 32}, {"q8_0", 32}, {"q4_K", 256}, {"q5_K", 256}, {"q6_K", 256},
 }
 
 // randomMatrix has rows of different sizes and outliers within them, as

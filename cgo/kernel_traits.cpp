@@ -142,7 +142,10 @@ struct kernels {
 };
 
 kernels * find(ggml_type type) {
-    static kernels all[] = {{q4_1, traits(q4_1)}, {q5_0, traits(q5_0)}, {q5_1, traits(q5_1)}, {q8_0, traits(q8_0)}};
+    static kernels all[] = {
+        {q4_0, traits(q4_0)}, {q4_1, traits(q4_1)}, {q5_0, traits(q5_0)}, {q5_1, traits(q5_1)},
+        {q8_0, traits(q8_0)}, {q4_K, traits(q4_K)}, {q5_K, traits(q5_K)}, {q6_K, traits(q6_K)},
+    };
     for (kernels & k : all) {
         if (k.f.type == type) {
             return &k;
