@@ -163,7 +163,7 @@ func TestSeeds(t *testing.T) {
 }
 
 func TestPenalties(t *testing.T) {
-	prompt, err := smolModel(t).Vocab().Tokenize("apple apple apple apple apple apple", false)
+	prompt, err := smolModel(t).Vocab().Tokenize("one, two, one, two, one, two, one, two,", false)
 	require.NoError(t, err)
 	c := newContext(t, ContextParams{})
 	repeats := func(p SamplerParams) int {

@@ -103,8 +103,15 @@ struct row {
 
 // find_max fills max and argmax; false if no logit is a number.
 bool   find_max(row & r);
-// exp_sum is the sum of exp((l-max)*scale) over the row.
-double exp_sum(const row & r, float scale);
+// exp_sum is the sum of exp((l-max)*scale) over the row; blocks, if given, gets
+// the sums of its parts, for pick_at: the token at weight u from the start.
+double  exp_sum(const row & r, float scale, std::vector<float> * blocks = nullptr);
+int32_t pick_at(const row & r, float scale, const std::vector<float> & blocks, double u);
+// collect gives the logits from floor up, in order of ids.
+void   collect(const row & r, float floor, std::vector<candidate> & out);
+// sort_part puts what belongs into [from, to) of the sorted list there, sorted;
+// what belongs before must be there already.
+void   sort_part(std::vector<candidate> & c, size_t from, size_t to);
 // top_candidates gives the k largest logits, sorted, ties by lower id.
 void   top_candidates(const row & r, size_t k, std::vector<candidate> & out);
 
@@ -169,6 +176,7 @@ struct quern_sampler {
 
     std::vector<std::pair<int32_t, float>> undo;
     std::vector<quern::candidate>          cand;
+    std::vector<float>                     blocks;
 
     int32_t sample(float * logits, int32_t n_vocab); // changes logits only meanwhile
     void    accept(int32_t token);
@@ -179,6 +187,7 @@ struct quern_sampler {
     void    restore(float * logits);
     int32_t pick(const quern::row & r);
     int32_t pick_from(std::vector<quern::candidate> & sorted, float max);
+    void    cut_nucleus(std::vector<quern::candidate> & c, float max, double need);
     int32_t pick_allowed(const quern::row & r);
 };
 

@@ -123,47 +123,39 @@ int32_t quern_sampler::pick(const row & r) {
         return pick_from(cand, r.max);
     }
     if (p.top_p >= 1 && p.min_p <= 0) {
-        // Nothing is cut: walk the row itself.
-        const float scale = 1 / p.temperature;
-        double      u     = rng.uniform() * exp_sum(r, scale);
-        for (int32_t i = 0; i < r.n; i++) {
-            const float d = (r.logits[i] - r.max) * scale;
-            if (d > -87) {
-                u -= std::exp(d);
-                if (u < 0) {
-                    return i;
-                }
-            }
-        }
-        return r.argmax;
+        const float  scale = 1 / p.temperature;
+        const double sum   = exp_sum(r, scale, &blocks);
+        return pick_at(r, scale, blocks, rng.uniform() * sum);
     }
-    // Collect from the top until what top_p needs is there.
-    const double need  = p.top_p < 1 ? p.top_p * exp_sum(r, 1) : 0;
-    const float  floor = p.min_p > 0 ? r.max + std::log(p.min_p) : -INFINITY;
-    for (size_t k = 256;; k *= 8) {
-        top_candidates(r, k, cand);
-        double mass = 0;
-        for (const auto & c : cand) {
-            mass += std::exp(c.logit - r.max);
-        }
-        if (cand.size() >= (size_t) r.n || cand.back().logit < floor || (need > 0 && mass >= need)) {
-            break;
-        }
+    float floor = p.min_p > 0 ? r.max + std::log(p.min_p) : -INFINITY;
+    if (p.top_p >= 1) {
+        collect(r, floor, cand);
+        return draw(rng, cand, r.max, p.temperature);
     }
-    double mass = 0;
-    size_t n    = 0;
-    while (n < cand.size()) {
-        if (cand[n].logit < floor && n > 0) {
-            break;
-        }
-        mass += std::exp(cand[n].logit - r.max);
-        n++;
-        if (need > 0 && mass >= need) {
-            break;
-        }
-    }
-    cand.resize(n);
+    // Tokens that weigh less than this have 1 - top_p together at most, so the
+    // others suffice.
+    const double sum = exp_sum(r, 1);
+    floor            = std::max(floor, r.max + (float) std::log((1 - p.top_p) * sum / r.n) - 1e-3f);
+    collect(r, std::min(floor, r.max), cand);
+    cut_nucleus(cand, r.max, p.top_p * sum);
     return draw(rng, cand, r.max, p.temperature);
+}
+
+// cut_nucleus keeps the most likely candidates up to the first that reaches
+// the mass.
+void quern_sampler::cut_nucleus(std::vector<candidate> & c, float max, double need) {
+    double mass = 0;
+    for (size_t n = 0, sorted = 0; n < c.size(); n++) {
+        if (n == sorted) {
+            const size_t to = sorted == 0 ? 32 : sorted * 4;
+            sort_part(c, sorted, to);
+            sorted = std::min(to, c.size());
+        }
+        mass += std::exp(c[n].logit - max);
+        if (mass >= need) {
+            c.resize(n + 1);
+        }
+    }
 }
 
 // pick_from cuts a sorted list by top_p and min_p of the list itself.
@@ -174,14 +166,8 @@ int32_t quern_sampler::pick_from(std::vector<candidate> & sorted, float max) {
         for (const auto & c : sorted) {
             total += std::exp(c.logit - max);
         }
-        double mass = 0;
-        for (size_t i = 0; i < n; i++) {
-            mass += std::exp(sorted[i].logit - max);
-            if (mass >= p.top_p * total) {
-                n = i + 1;
-                break;
-            }
-        }
+        cut_nucleus(sorted, max, p.top_p * total);
+        n = sorted.size();
     }
     if (p.min_p > 0) {
         const float floor = max + std::log(p.min_p);

@@ -36,6 +36,7 @@ double rng::uniform() {
 }
 
 constexpr int lanes = 32;
+constexpr int block = 1024;
 
 bool find_max(row & r) {
     float m[lanes];
@@ -76,48 +77,129 @@ bool find_max(row & r) {
     return std::isfinite(max) && r.argmax >= 0;
 }
 
-// exp for x <= 0, good to about 2e-7 relative; 0 below -87.
-static inline float exp_neg(float x) {
-    const float lo = x > -87.0f ? x : -87.0f;
-    const float n  = std::floor(lo * 1.44269504f + 0.5f);
-    const float f  = (lo - n * 0.693359375f) + n * 2.12194440e-4f;
-    float       y  = 1.9875691500e-4f;
-    y              = y * f + 1.3981999507e-3f;
-    y              = y * f + 8.3334519073e-3f;
-    y              = y * f + 4.1665795894e-2f;
-    y              = y * f + 1.6666665459e-1f;
-    y              = y * f + 5.0000001201e-1f;
-    y              = y * f * f + f + 1.0f;
-    const int32_t bits = ((int32_t) n + 127) << 23;
-    float         p;
-    memcpy(&p, &bits, sizeof(p));
-    return x > -87.0f ? y * p : 0.0f; // false for NaN, too
+// Vectors of the compiler, which splits them for narrower registers: it does
+// not find the way into the loop below by itself.
+constexpr int width = 16;
+typedef float   vfloat __attribute__((vector_size(4 * width)));
+typedef int32_t vint __attribute__((vector_size(4 * width)));
+
+// exp for x <= 0, good to about 2e-7 relative; 0 below -87 and for NaN.
+static inline __attribute__((always_inline)) void exp_neg(vfloat & x) {
+    const vint   in = x > -87.0f;
+    const vfloat y  = in ? x : vfloat{} - 87.0f;
+    const vfloat t  = y * 1.44269504f + 12582912.0f; // rounds: 1.5 * 2^23
+    const vfloat n  = t - 12582912.0f;
+    const vfloat f  = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+    vfloat       e  = vfloat{} + 1.9875691500e-4f;
+    e               = e * f + 1.3981999507e-3f;
+    e               = e * f + 8.3334519073e-3f;
+    e               = e * f + 4.1665795894e-2f;
+    e               = e * f + 1.6666665459e-1f;
+    e               = e * f + 5.0000001201e-1f;
+    e               = e * f * f + f + 1.0f;
+    const vint two  = ((vint) t - 0x4b400000 + 127) << 23; // 2^n
+    x               = in ? e * (vfloat) two : vfloat{};
 }
 
-double exp_sum(const row & r, float scale) {
-    double total = 0;
-    int    i     = 0;
-    while (i + lanes <= r.n) {
-        // Partial sums in float stay short, so they lose nothing that matters.
-        float     acc[lanes] = {0};
-        const int end        = std::min(r.n - lanes, i + 64 * lanes);
-        for (; i <= end; i += lanes) {
-            for (int j = 0; j < lanes; j++) {
-                acc[j] += exp_neg((r.logits[i + j] - r.max) * scale);
-            }
-        }
-        for (float v : acc) {
-            total += v;
-        }
+static inline __attribute__((always_inline)) float exp_neg1(float x) {
+    vfloat v = vfloat{} + x;
+    exp_neg(v);
+    return v[0];
+}
+
+// sum_block is the sum of exp((l-max)*scale) over n logits, n being small
+// enough for float sums.
+static float sum_block(const float * l, int n, float max, float scale) {
+    vfloat acc = {};
+    int    i   = 0;
+    for (; i + width <= n; i += width) {
+        vfloat x;
+        memcpy(&x, l + i, sizeof(x));
+        x = (x - max) * scale;
+        exp_neg(x);
+        acc += x;
     }
-    for (; i < r.n; i++) {
-        total += exp_neg((r.logits[i] - r.max) * scale);
+    float total = 0;
+    for (int j = 0; j < width; j++) {
+        total += acc[j];
+    }
+    for (; i < n; i++) {
+        total += exp_neg1((l[i] - max) * scale);
     }
     return total;
 }
 
+double exp_sum(const row & r, float scale, std::vector<float> * blocks) {
+    double total = 0;
+    if (blocks) {
+        blocks->clear();
+    }
+    for (int i = 0; i < r.n; i += block) {
+        const float s = sum_block(r.logits + i, std::min(block, r.n - i), r.max, scale);
+        total += s;
+        if (blocks) {
+            blocks->push_back(s);
+        }
+    }
+    return total;
+}
+
+int32_t pick_at(const row & r, float scale, const std::vector<float> & blocks, double u) {
+    int last = r.argmax; // where rounding leaves u above 0 at the end
+    for (size_t k = 0; k < blocks.size(); k++) {
+        if (u >= blocks[k]) {
+            u -= blocks[k];
+            continue;
+        }
+        const int end = std::min(r.n, (int) (k + 1) * block);
+        for (int i = (int) k * block; i < end; i++) {
+            const float w = exp_neg1((r.logits[i] - r.max) * scale);
+            if (w > 0) {
+                last = i;
+                u -= w;
+                if (u < 0) {
+                    return i;
+                }
+            }
+        }
+        return last;
+    }
+    return last;
+}
+
+void collect(const row & r, float floor, std::vector<candidate> & out) {
+    out.clear();
+    int i = 0;
+    for (; i + lanes <= r.n; i += lanes) {
+        int hit = 0;
+        for (int j = 0; j < lanes; j++) {
+            hit |= r.logits[i + j] >= floor;
+        }
+        if (!hit) {
+            continue;
+        }
+        for (int j = 0; j < lanes; j++) {
+            if (r.logits[i + j] >= floor) {
+                out.push_back({i + j, r.logits[i + j]});
+            }
+        }
+    }
+    for (; i < r.n; i++) {
+        if (r.logits[i] >= floor) {
+            out.push_back({i, r.logits[i]});
+        }
+    }
+}
+
 static bool better(const candidate & a, const candidate & b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+void sort_part(std::vector<candidate> & c, size_t from, size_t to) {
+    if (to < c.size()) {
+        std::nth_element(c.begin() + from, c.begin() + to, c.end(), better);
+    }
+    std::sort(c.begin() + from, c.begin() + std::min(to, c.size()), better);
 }
 
 void top_candidates(const row & r, size_t k, std::vector<candidate> & out) {
