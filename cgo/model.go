@@ -1,6 +1,7 @@
 package cgo
 
 // #include "shim.h"
+// #include "llama.h"
 // #include <stdlib.h>
 import "C"
 
@@ -123,7 +124,7 @@ func (m *Model) describe() error {
 		HasDecoder:   bool(ci.decoder),
 	}
 	var err error
-	m.vocab, err = newVocab(m, int(ci.n_vocab))
+	m.vocab, err = newVocab(m, int(ci.n_vocab), ci.vocab_type == C.LLAMA_VOCAB_TYPE_BPE)
 	return err
 }
 

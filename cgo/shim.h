@@ -93,8 +93,9 @@ void quern_vocab_get_info(const quern_model * m, quern_vocab_info * out);
 // is set to the size of buf; nothing is written to buf if cap is below it.
 int  quern_vocab_table(const quern_model * m, uint32_t * offset, uint8_t * flags, char * buf, size_t cap,
                        size_t * need, quern_error * err);
-// *n: how many tokens there are (may exceed cap, then call again). Any thread.
-int  quern_tokenize(const quern_model * m, const char * text, int32_t len, bool special,
+// *n: how many tokens there are (may exceed cap, then call again). deep: use a
+// deep stack. Any thread.
+int  quern_tokenize(const quern_model * m, const char * text, int32_t len, bool special, bool deep,
                     int32_t * out, int32_t cap, int32_t * n, quern_error * err);
 
 // ---- context ----

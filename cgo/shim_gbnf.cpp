@@ -66,6 +66,18 @@ struct size_scan {
         }
         symbol(n);
     }
+    // The parser tokenizes what stands between the brackets.
+    void token() {
+        const char * from = p;
+        while (*p && *p != '>') {
+            p++;
+        }
+        if (p - from > 256) {
+            bad("a token's name of more than 256 bytes");
+        }
+        p += *p == '>';
+        symbol(1);
+    }
     void braces() {
         p++;
         while (*p == ' ' || *p == '\t') {
@@ -132,10 +144,11 @@ struct size_scan {
                 case '\r':
                 case '\n':
                 case '|': p++; break;
+                case '<': token(); break;
                 default:
                     symbol(1); // a name, a token or a dot
                     p++;
-                    while (isalnum((unsigned char) *p) || *p == '-' || (*p && strchr("<>!_", *p))) {
+                    while (isalnum((unsigned char) *p) || *p == '-' || (*p && strchr("!_", *p))) {
                         p++;
                     }
             }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <pthread.h>
 
 #if defined(__linux__)
 #include <malloc.h>
@@ -255,15 +256,43 @@ int quern_vocab_table(const quern_model * m, uint32_t * offset, uint8_t * flags,
     });
 }
 
-int quern_tokenize(const quern_model * m, const char * text, int32_t len, bool special, int32_t * out, int32_t cap,
-                   int32_t * n, quern_error * err) {
-    return guard(text_of(err), [&]() -> int {
-        assert_guard asserts;
-        int32_t      got = llama_tokenize(m->vocab, text, len, out, cap, false, special);
-        if (got == INT32_MIN) {
-            throw failure(QUERN_BAD_ARG, "text too long");
-        }
-        *n = got < 0 ? -got : got;
+// on_deep_stack runs f on a thread of its own with much stack.
+template <class F> static void on_deep_stack(F & f) {
+    pthread_attr_t attr;
+    pthread_t      thread;
+    pthread_attr_init(&attr);
+    int rc = pthread_attr_setstacksize(&attr, (size_t) 512 << 20);
+    if (rc == 0) {
+        rc = pthread_create(&thread, &attr, [](void * p) -> void * { (*static_cast<F *>(p))(); return nullptr; }, &f);
+    }
+    pthread_attr_destroy(&attr);
+    if (rc != 0) {
+        throw failure(QUERN_FAILED, std::string("no thread to tokenize on: ") + strerror(rc));
+    }
+    pthread_join(thread, nullptr);
+}
+
+int quern_tokenize(const quern_model * m, const char * text, int32_t len, bool special, bool deep, int32_t * out,
+                   int32_t cap, int32_t * n, quern_error * err) {
+    int  code = QUERN_FAILED;
+    auto run  = [&]() {
+        code = guard(text_of(err), [&]() -> int {
+            assert_guard asserts;
+            int32_t      got = llama_tokenize(m->vocab, text, len, out, cap, false, special);
+            if (got == INT32_MIN) {
+                throw failure(QUERN_BAD_ARG, "text too long");
+            }
+            *n = got < 0 ? -got : got;
+            return QUERN_OK;
+        });
+    };
+    if (!deep) {
+        run();
+        return code;
+    }
+    const int rc = guard(text_of(err), [&]() -> int {
+        on_deep_stack(run);
         return QUERN_OK;
     });
+    return rc == QUERN_OK ? code : rc;
 }

@@ -8,9 +8,6 @@ import (
 	"unsafe"
 )
 
-// MaxText bounds one call of Tokenize, in bytes.
-const MaxText = 64 << 20
-
 // Vocab is the vocabulary of a model. Its table lies in Go memory; any
 // goroutine may use it.
 type Vocab struct {
@@ -19,10 +16,11 @@ type Vocab struct {
 	offset []uint32 // token i is text[offset[i]:offset[i+1]]
 	flags  []uint8
 	info   C.quern_vocab_info
+	bpe    bool
 }
 
-func newVocab(m *Model, n int) (*Vocab, error) {
-	v := &Vocab{m: m, offset: make([]uint32, n+1), flags: make([]uint8, n+1)}
+func newVocab(m *Model, n int, bpe bool) (*Vocab, error) {
+	v := &Vocab{m: m, bpe: bpe, offset: make([]uint32, n+1), flags: make([]uint8, n+1)}
 	C.quern_vocab_get_info(m.m, &v.info)
 	for {
 		var need C.size_t
@@ -85,32 +83,3 @@ func (v *Vocab) AddBOS() bool { return bool(v.info.add_bos) }
 
 // AddEOS tells whether the model expects EOS after a text.
 func (v *Vocab) AddEOS() bool { return bool(v.info.add_eos) }
-
-// Tokenize turns text into tokens; BOS and EOS are never added. With
-// parseSpecial the spelling of a control token becomes that token.
-func (v *Vocab) Tokenize(text string, parseSpecial bool) ([]int32, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if len(text) > MaxText {
-		return nil, fmt.Errorf("text of %d bytes, at most %d can be tokenized: %w", len(text), MaxText, ErrArgument)
-	}
-	if !v.m.acquire() {
-		return nil, ErrClosed
-	}
-	defer v.m.release()
-	out := make([]int32, len(text)/3+16)
-	for {
-		var n C.int32_t
-		var cerr C.quern_error
-		code := C.quern_tokenize(v.m.m, (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.int32_t(len(text)),
-			C.bool(parseSpecial), (*C.int32_t)(&out[0]), C.int32_t(len(out)), &n, &cerr)
-		if err := errorOf(code, &cerr); err != nil {
-			return nil, fmt.Errorf("tokenize: %w", err)
-		}
-		if int(n) <= len(out) {
-			return out[:n], nil
-		}
-		out = make([]int32, int(n))
-	}
-}
