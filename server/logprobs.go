@@ -55,48 +55,81 @@ func appendLogprob(dst []byte, text []byte, logprob float32) []byte {
 // text of a response is the text of its tokens less what was reasoning, markup,
 // arguments or cut away; the queue finds the shown text among its tokens, so
 // that the tokens told always join to the text told.
+//
+// A token may end within a character. The text then comes with the token that
+// completes the character, while the bytes stay with the token that has them.
 type logprobQueue struct {
-	tokens []tokenLogprob
-	raw    []byte // the text of the tokens, joined
+	tokens []queuedToken
+	text   []byte // that the tokens gave, joined
 	out    []tokenLogprob
 }
 
-func (q *logprobQueue) push(t tokenLogprob) {
-	q.tokens = append(q.tokens, t)
-	q.raw = append(q.raw, t.text...)
+// queuedToken is a token and the length of the text that came with it.
+type queuedToken struct {
+	tokenLogprob
+	gave int
+}
+
+// push takes a token and the text that the decoder gave for it.
+func (q *logprobQueue) push(t tokenLogprob, gave []byte) {
+	q.tokens = append(q.tokens, queuedToken{t, len(gave)})
+	q.text = append(q.text, gave...)
+}
+
+// complete takes the text that the decoder gave at the end, for a character
+// that the last token left open.
+func (q *logprobQueue) complete(gave []byte) {
+	if n := len(q.tokens); n > 0 {
+		q.tokens[n-1].gave += len(gave)
+		q.text = append(q.text, gave...)
+	}
 }
 
 // clear forgets the tokens so far: their text is not shown.
 func (q *logprobQueue) clear() {
-	q.tokens, q.raw = q.tokens[:0], q.raw[:0]
+	q.tokens, q.text = q.tokens[:0], q.text[:0]
 }
 
 // take returns the tokens of the shown text, the first and the last of them cut
 // to it. The slice is valid until the next call.
 func (q *logprobQueue) take(shown []byte) []tokenLogprob {
 	q.out = q.out[:0]
-	at := bytes.Index(q.raw, shown)
-	if at < 0 {
+	from := bytes.Index(q.text, shown)
+	if from < 0 {
 		return nil
 	}
-	end := at + len(shown)
-	pos := 0
-	for len(q.tokens) > 0 && pos < end {
-		t := q.tokens[0]
-		next := pos + len(t.text)
-		if next > at {
-			part := t
-			part.text = t.text[max(0, at-pos):min(len(t.text), end-pos)]
-			q.out = append(q.out, part)
+	to := from + len(shown)
+	for pos := 0; len(q.tokens) > 0 && pos < to; {
+		t := &q.tokens[0]
+		next := pos + t.gave
+		inside := next > from || t.gave == 0 && len(t.text) > 0 && pos >= from
+		head, tail := t.split(from-pos, to-pos)
+		if inside {
+			q.out = append(q.out, head)
 		}
-		if next > end {
-			q.tokens[0].text = t.text[end-pos:]
-			pos = end
+		if next > to {
+			*t = tail
 			break
 		}
 		q.tokens = q.tokens[1:]
 		pos = next
 	}
-	q.raw = append(q.raw[:0], q.raw[end:]...)
+	q.text = append(q.text[:0], q.text[to:]...)
 	return q.out
+}
+
+// split cuts a token to the part of its text from..to and what is behind that.
+// Bytes of a character that an earlier token began are not this token's, and
+// bytes of one that it leaves open are, without having given text yet.
+func (t *queuedToken) split(from, to int) (part tokenLogprob, rest queuedToken) {
+	foreign := max(0, t.gave-len(t.text))
+	unseen := max(0, len(t.text)-t.gave)
+	part, rest = t.tokenLogprob, *t
+	end := len(t.text)
+	if to < t.gave {
+		end = max(0, len(t.text)-unseen-(t.gave-to))
+		rest.text, rest.gave = t.text[end:], t.gave-to
+	}
+	part.text = t.text[min(end, max(0, from-foreign)):end]
+	return part, rest
 }

@@ -45,11 +45,12 @@ func newTranscript(m *Model, j *job, s sink) *transcript {
 // push takes one sampled token.
 func (t *transcript) push(o *engine.Output) {
 	t.tokens++
+	text := t.decoder.Push(o.Token)
 	if t.probs != nil {
-		t.probs.push(t.logprob(o))
+		t.probs.push(t.logprob(o), text)
 	}
 	thinking := t.lexer.InReasoning()
-	t.events(t.lexer.Push(o.Token, t.decoder.Push(o.Token)))
+	t.events(t.lexer.Push(o.Token, text))
 	if thinking && !t.lexer.InReasoning() {
 		t.sink.thoughtEnd()
 	}
@@ -63,6 +64,9 @@ const noToken tokenizer.Token = -1
 func (t *transcript) finish(end outcome) {
 	if !t.stopped {
 		if rest := t.decoder.Flush(); len(rest) > 0 {
+			if t.probs != nil {
+				t.probs.complete(rest)
+			}
 			t.events(t.lexer.Push(noToken, rest))
 		}
 		t.events(t.lexer.Flush(end.cut || end.err != nil))
