@@ -51,8 +51,11 @@ static void check_hparams(const llama_hparams & hp) {
     }
 }
 
-// Repacked weights are copies: the pages of their originals are of no more use,
+// Packed weights are copies: the pages of their originals are of no more use,
 // but the loader has read them in. Give back what no tensor is computed from.
+// The addresses stay taken, for the loader's mapping to be removed as one; an
+// advice to the kernel would not do, since a fault at a small tensor maps
+// whole folios around it again.
 static void drop_unused_pages(const llama_model & model) {
 #if defined(__linux__)
     std::map<ggml_backend_buffer_t, std::vector<std::pair<uintptr_t, uintptr_t>>> used;
@@ -68,7 +71,7 @@ static void drop_unused_pages(const llama_model & model) {
         from = (from + page - 1) / page * page;
         to   = to / page * page;
         if (from < to) {
-            madvise((void *) from, to - from, MADV_DONTNEED);
+            mmap((void *) from, to - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         }
     };
     for (auto & kv : used) {
