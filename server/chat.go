@@ -75,11 +75,7 @@ func (s *Server) streamChat(ctx context.Context, c *gin.Context, stream *engine.
 	defer sse.close()
 	d := &streamedChat{out: out, sse: sse}
 	out.start()
-	if err := d.flush(); err != nil {
-		stream.Cancel()
-		exchangeOf(c).err = err
-		return
-	}
+	_ = d.flush() // of a client that is gone, generate will hear
 	s.generate(ctx, stream, tr, d, exchangeOf(c))
 	_ = d.flush() // a client that is gone needs no farewell
 }

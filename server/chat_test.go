@@ -76,9 +76,9 @@ func TestChatHasThePromptOfResponses(t *testing.T) {
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"w?"}]},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"sun"}],"tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]}`},
 	} {
 		one := n.create(pair[0])
-		prompt := n.lastPrompt()
+		prompt := n.LastPrompt()
 		c := n.chat(pair[1])
-		require.Equal(t, prompt, n.lastPrompt())
+		require.Equal(t, prompt, n.LastPrompt())
 		require.Equal(t, textOf(one), dig(c, "choices", 0, "message", "content"))
 		require.Equal(t, dig(one, "usage", "input_tokens"), dig(c, "usage", "prompt_tokens"))
 		require.Equal(t, dig(one, "usage", "output_tokens"), dig(c, "usage", "completion_tokens"))

@@ -5,14 +5,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"quern/server/servertest"
 )
 
 func TestARequiredCallIsOpenedAndHeldToItsGrammar(t *testing.T) {
 	n := newNode(t, `{"name": "weather", "arguments": {"city":"Paris"}}`+"\n</tool_call>", nodeOptions{template: plainTemplate})
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"weather"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"weather"}]}`} {
 		one, _ := n.both(`{"input":"hi","tool_choice":` + choice + `,` + weatherTool + `}`)
-		require.True(t, strings.HasSuffix(n.lastPrompt(), "assistant\n<tool_call>\n"), n.lastPrompt())
-		require.Contains(t, n.lastParams().Grammar, "weather")
+		require.True(t, strings.HasSuffix(n.LastPrompt(), "assistant\n<tool_call>\n"), n.LastPrompt())
+		require.Contains(t, n.LastParams().Grammar, "weather")
 		calls := items(one, "function_call")
 		require.Len(t, calls, 1)
 		require.JSONEq(t, `{"city":"Paris"}`, calls[0]["arguments"].(string))
@@ -29,31 +31,31 @@ func TestNamedAndAllowedToolsAreAllThatTheModelIsOffered(t *testing.T) {
 		`{"type":"function","name":"alpha"}`:                                                 {true, false},
 	} {
 		n.create(`{"input":"hi","tool_choice":` + choice + `,` + two + `}`)
-		require.Equal(t, offered[0], strings.Contains(n.lastPrompt(), "alpha"), choice)
-		require.Equal(t, offered[1], strings.Contains(n.lastPrompt(), "beta"), choice)
+		require.Equal(t, offered[0], strings.Contains(n.LastPrompt(), "alpha"), choice)
+		require.Equal(t, offered[1], strings.Contains(n.LastPrompt(), "beta"), choice)
 	}
 }
 
 func TestTextFormatsAreHeldToTheirGrammar(t *testing.T) {
 	n := newNode(t, `{"tag": "<tool_call>"}`, nodeOptions{template: plainTemplate})
 	one, _ := n.both(`{"input":"hi","text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":{"type":"object","properties":{"tag":{"type":"string"}},"required":["tag"],"additionalProperties":false}}}}`)
-	require.Contains(t, n.lastParams().Grammar, "root ::=")
+	require.Contains(t, n.LastParams().Grammar, "root ::=")
 	require.JSONEq(t, `{"tag":"<tool_call>"}`, textOf(one), "markers within the JSON are its own")
 	n.create(`{"input":"hi","text":{"format":{"type":"json_object"}}}`)
-	require.NotEmpty(t, n.lastParams().Grammar)
+	require.NotEmpty(t, n.LastParams().Grammar)
 	n.create(`{"input":"hi"}`)
-	require.Empty(t, n.lastParams().Grammar)
+	require.Empty(t, n.LastParams().Grammar)
 	n.chat(`{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}}`)
-	require.NotEmpty(t, n.lastParams().Grammar)
+	require.NotEmpty(t, n.LastParams().Grammar)
 }
 
 func TestThinkingModelsMayThinkBeforeTheyAreHeld(t *testing.T) {
 	n := newNode(t, "<think>\nleft?\n</think>\n\n{\"x\": 1}")
 	one, _ := n.both(`{"input":"hi","text":{"format":{"type":"json_object"}}}`)
-	require.Contains(t, n.lastParams().Grammar, "thought")
+	require.Contains(t, n.LastParams().Grammar, "thought")
 	require.JSONEq(t, `{"x":1}`, textOf(one))
 	n.create(`{"input":"hi","reasoning":{"effort":"none"},"text":{"format":{"type":"json_object"}}}`)
-	require.NotContains(t, n.lastParams().Grammar, "thought")
+	require.NotContains(t, n.LastParams().Grammar, "thought")
 }
 
 func TestSchemasThatCannotBeEnforcedNameTheirPath(t *testing.T) {
@@ -68,7 +70,7 @@ func TestSchemasThatCannotBeEnforcedNameTheirPath(t *testing.T) {
 }
 
 func TestARaiseOfTheTemplateIsA400WithItsMessage(t *testing.T) {
-	n := newNode(t, "ok", nodeOptions{template: `{%- if 'forbidden' in messages[-1].content %}{{- raise_exception('no such thing here') }}{%- endif %}` + testTemplate})
+	n := newNode(t, "ok", nodeOptions{template: `{%- if 'forbidden' in messages[-1].content %}{{- raise_exception('no such thing here') }}{%- endif %}` + servertest.Template})
 	e := n.refused(400, "/v1/responses", `{"input":"forbidden"}`)
 	require.Contains(t, e["message"], "no such thing here")
 	require.Equal(t, "input", e["param"])

@@ -107,6 +107,9 @@ func writeError(w http.ResponseWriter, e *requestError) {
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Round(time.Second).Seconds()))))
 	}
+	if e.Code == codeDraining {
+		h.Set("Connection", "close") // the next request belongs on another node
+	}
 	if e.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="quern"`)
 	}

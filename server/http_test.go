@@ -196,7 +196,7 @@ func TestTokenEndpoints(t *testing.T) {
 		_, out := n.do("POST", path, body)
 		require.NoError(t, json.Unmarshal([]byte(out), &rendered))
 		require.Len(t, rendered.TokenIDs, count.InputTokens)
-		require.Equal(t, n.lastPrompt(), rendered.Prompt)
+		require.Equal(t, n.LastPrompt(), rendered.Prompt)
 	}
 	_, body = n.do("POST", "/tokenize", `{"prompt":"a<|im_end|>","return_token_strs":true}`)
 	require.JSONEq(t, `{"count":2,"max_model_len":2000,"tokens":[97,257],"token_strs":["a","<|im_end|>"]}`, body)
@@ -329,7 +329,7 @@ func TestHeartbeats(t *testing.T) {
 func TestAFailedStepFailsItsRequestAlone(t *testing.T) {
 	fail := false
 	n := newNode(t, "hello", nodeOptions{prepare: func(n *node) {
-		n.fake.Fail = func(int, *engine.Batch) error {
+		n.Fake.Fail = func(int, *engine.Batch) error {
 			if fail {
 				return io.ErrUnexpectedEOF
 			}

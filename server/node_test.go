@@ -8,33 +8,24 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"quern/engine"
-	"quern/engine/enginetest"
 	"quern/models/template"
 	"quern/models/toolcall"
 	"quern/server/servertest"
-	"quern/tokenizer"
 )
 
 // node is a server over a scripted engine.
 type node struct {
+	*servertest.Script
 	t      *testing.T
 	server *Server
 	http   *httptest.Server
 	model  *Model
-	fake   *enginetest.Fake
-
-	mu      sync.Mutex
-	prompts []string               // that the engine saw
-	params  []engine.SamplerParams // of the samplers made
-	answer  func(prompt string) string
-	answers map[*enginetest.Sampler][]engine.Token
 }
 
 // nodeOptions changes what newNode makes.
@@ -54,30 +45,17 @@ func newNode(t *testing.T, answer string, opts ...nodeOptions) *node {
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	n := &node{t: t, answers: map[*enginetest.Sampler][]engine.Token{}}
-	n.say(answer)
-	tok := tokenizer.New(newByteVocab())
-	n.fake = enginetest.New(t, enginetest.Small)
-	n.fake.Vocab, n.fake.EOG = 300, eogToken
-	n.fake.Cost = func(*engine.Batch) time.Duration { return o.cost }
-	n.fake.Next = func(history []engine.Token, s *enginetest.Sampler) engine.Token {
-		return n.next(tok, history, s)
-	}
-	n.fake.FailSampler = func(p engine.SamplerParams) error {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.params = append(n.params, p)
-		return nil
-	}
+	n := &node{t: t, Script: servertest.NewScript(t, answer)}
+	n.Fake.Cost = func(*engine.Batch) time.Duration { return o.cost }
 	if o.prepare != nil {
 		o.prepare(n)
 	}
 	if o.engine.MaxLength == 0 {
 		o.engine.MaxLength = 2000
 	}
-	eng := engine.New(n.fake, o.engine)
+	eng := engine.New(n.Fake, o.engine)
 	if o.template == "" {
-		o.template = testTemplate
+		o.template = servertest.Template
 	}
 	tmpl, err := template.New(o.template, template.Options{EOS: "<|im_end|>"})
 	require.NoError(t, err)
@@ -89,7 +67,7 @@ func newNode(t *testing.T, answer string, opts ...nodeOptions) *node {
 	n.model = &Model{
 		ID: "test-model", Aliases: []string{"alias"}, Created: time.Unix(1700000000, 0), ContextLength: eng.MaxLength(),
 		Info:     Facts{Architecture: "llama", Quantization: "Q4", KVBlockTokens: 16, Parallel: 8},
-		Template: tmpl, Format: format, FormatReason: reason, Tokenizer: tok, Engine: eng,
+		Template: tmpl, Format: format, FormatReason: reason, Tokenizer: n.Tokenizer, Engine: eng,
 		Defaults: Sampling{Temperature: 1, TopP: 1, RepeatPenalty: 1},
 	}
 	n.server = New(o.config)
@@ -102,44 +80,6 @@ func newNode(t *testing.T, answer string, opts ...nodeOptions) *node {
 		require.NoError(t, eng.Close())
 	})
 	return n
-}
-
-func (n *node) say(answer string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.answer = func(string) string { return answer }
-}
-
-// next is the token after a history: the next one of the answer to its prompt.
-func (n *node) next(tok *tokenizer.Tokenizer, history []engine.Token, s *enginetest.Sampler) engine.Token {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	answer, known := n.answers[s]
-	if !known {
-		prompt := tok.Detokenize(s.Prompt)
-		n.prompts = append(n.prompts, prompt)
-		answer, _ = tok.EncodeText(n.answer(prompt), tokenizer.TextOptions{ParseSpecial: true})
-		n.answers[s] = answer
-	}
-	if i := len(history) - len(s.Prompt); i < len(answer) {
-		return answer[i]
-	}
-	return eogToken
-}
-
-// lastPrompt is what the engine saw last.
-func (n *node) lastPrompt() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	require.NotEmpty(n.t, n.prompts)
-	return n.prompts[len(n.prompts)-1]
-}
-
-func (n *node) lastParams() engine.SamplerParams {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	require.NotEmpty(n.t, n.params)
-	return n.params[len(n.params)-1]
 }
 
 // reply is an answer whose body has been read.

@@ -46,7 +46,7 @@ func TestAnyAnswerIsToldAlike(t *testing.T) {
 		if r.IntN(3) == 0 {
 			body = fmt.Sprintf(`{"max_output_tokens":%d,%s`, 1+r.IntN(40), body[1:])
 		}
-		n.say(answer.String())
+		n.Say(answer.String())
 		one, s := n.both(body)
 		require.Equal(t, textOf(one), s.Text(), "seed %d: %q to %s", seed, answer.String(), body)
 		if t.Failed() {

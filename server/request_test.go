@@ -150,24 +150,24 @@ func TestEcho(t *testing.T) {
 func TestSamplingReachesTheEngine(t *testing.T) {
 	n := newNode(t, "ok")
 	n.create(`{"input":"hi","temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"seed":42,"presence_penalty":1,"frequency_penalty":-1,"repetition_penalty":1.5}`)
-	p := n.lastParams()
+	p := n.LastParams()
 	p.Grammar = ""
 	require.Equal(t, engine.SamplerParams{
 		Temperature: .5, TopP: .25, TopK: 7, MinP: .125, Seed: 42, Presence: 1, Frequency: -1, Repeat: 1.5,
 	}, p)
 	n.create(`{"input":"hi"}`)
-	a := n.lastParams().Seed
+	a := n.LastParams().Seed
 	n.create(`{"input":"hi"}`)
-	require.NotEqual(t, a, n.lastParams().Seed, "no seed is a random one")
+	require.NotEqual(t, a, n.LastParams().Seed, "no seed is a random one")
 }
 
 func TestItemReferences(t *testing.T) {
 	n := newNode(t, "The answer is teal.")
 	id := dig(n.create(`{"input":"colour?"}`), "output", 0, "id").(string)
 	n.create(`{"input":[{"role":"user","content":"colour?"},{"type":"item_reference","id":"` + id + `"},{"role":"user","content":"again"}]}`)
-	require.Contains(t, n.lastPrompt(), "<|im_start|>assistant\nThe answer is teal.<|im_end|>")
+	require.Contains(t, n.LastPrompt(), "<|im_start|>assistant\nThe answer is teal.<|im_end|>")
 	n.create(`{"input":[{"role":"user","content":"colour?"},{"id":"` + id + `"},{"role":"user","content":"again"}]}`)
-	require.Contains(t, n.lastPrompt(), "teal")
+	require.Contains(t, n.LastPrompt(), "teal")
 }
 
 func TestRecentItemsAreBoundedAndKeptApart(t *testing.T) {
@@ -206,5 +206,23 @@ func FuzzDecodeCreate(f *testing.F) {
 		raw := req.echo.append([]byte(`{"m":`), "m")
 		_, err = jsonvalue.Parse(raw, maxDepth+10)
 		require.NoError(t, err, "%s", raw)
+	})
+}
+
+// FuzzDecodeChat: the same for chat.
+func FuzzDecodeChat(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":null,"reasoning_content":"r","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}},{"id":"d","type":"custom","custom":{"name":"g","input":"i"}}]},{"role":"tool","tool_call_id":"c","content":"y"}],"n":1,"logprobs":true,"top_logprobs":2}`))
+	f.Add([]byte(`{"messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":true}},"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"f"}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		v, err := jsonvalue.Parse(body, maxDepth)
+		if err != nil {
+			return
+		}
+		req, refused := decodeChat(v, Sampling{})
+		if refused != nil {
+			require.NotEmpty(t, refused.Message)
+			return
+		}
+		_, _ = req.conversation()
 	})
 }

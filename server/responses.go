@@ -73,11 +73,7 @@ func (s *Server) streamResponse(ctx context.Context, c *gin.Context, stream *eng
 	d := &streamedResponse{out: out, sse: sse, progress: s.cfg.Progress}
 	out.events.on = true
 	out.start()
-	if err := d.flush(); err != nil {
-		stream.Cancel()
-		exchangeOf(c).err = err
-		return
-	}
+	_ = d.flush() // of a client that is gone, generate will hear
 	s.generate(ctx, stream, tr, d, exchangeOf(c))
 	_ = d.flush() // a client that is gone needs no farewell
 }

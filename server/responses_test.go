@@ -4,20 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"quern/server/servertest"
 )
 
-// testTemplate is a small chat template of the Hermes kind.
-const testTemplate = `{%- if tools %}{{- '<|im_start|>system\n# Tools\n<tools>' }}{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '\n</tools>\n<tool_call> </tool_call><|im_end|>\n' }}{%- endif %}
-{%- for message in messages %}
-{%- if message.role == 'tool' %}{{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
-{%- else %}{{- '<|im_start|>' + message.role + '\n' + message.content }}
-{%- for call in message.tool_calls or [] %}{{- '\n<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}{{- call.function.arguments | tojson }}{{- '}\n</tool_call>' }}{%- endfor %}
-{{- '<|im_end|>\n' }}{%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}`
-
 // plainTemplate is that of a model that does not think.
-const plainTemplate = testTemplate + "{#- plain -#}"
+const plainTemplate = servertest.Template + "{#- plain -#}"
 
 const weatherTool = `"tools":[{"type":"function","name":"weather","description":"d","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 
@@ -37,7 +29,7 @@ func TestText(t *testing.T) {
 		"response.output_item.done", "response.completed",
 	}, s.Types())
 	require.EqualValues(t, len("Hello there, wörld.")+1, dig(one, "usage", "output_tokens"), "the end token counts")
-	require.Equal(t, "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", n.lastPrompt())
+	require.Equal(t, "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", n.LastPrompt())
 }
 
 func TestReasoningThenText(t *testing.T) {
@@ -117,7 +109,7 @@ func TestStopStrings(t *testing.T) {
 		require.Equal(t, "completed", one["status"])
 		require.Contains(t, dig(one, "output", 0, "summary", 0, "text"), "STOP beta", "thoughts are not searched")
 	}
-	n.say(call(`{"city": "STOP"}`))
+	n.Say(call(`{"city": "STOP"}`))
 	one, _ := n.both(`{"input":"?","stop":"STOP",` + weatherTool + `}`)
 	require.JSONEq(t, `{"city":"STOP"}`, items(one, "function_call")[0]["arguments"].(string), "nor arguments")
 }
@@ -153,16 +145,16 @@ func TestNamespacesAndCustomToolsComeBackAsTheyWere(t *testing.T) {
 	require.Len(t, c, 1)
 	require.Equal(t, "*** Begin\n+é", c[0]["input"])
 	require.NotEmpty(t, s.Of("response.custom_tool_call_input.delta"))
-	require.NotContains(t, n.lastPrompt(), "web_search")
+	require.NotContains(t, n.LastPrompt(), "web_search")
 	require.Len(t, one["tools"], 3, "all tools are echoed")
 
-	n.say("done")
+	n.Say("done")
 	n.create(`{"input":[{"role":"user","content":"?"},
 		{"type":"function_call","call_id":"c1","name":"add","namespace":"mcp__demo","arguments":"{\"a\":1}"},
 		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"one"},{"type":"input_text","text":"two"}]},
 		{"type":"custom_tool_call","call_id":"c2","name":"apply_patch","input":"say \"hi\""},
 		{"type":"custom_tool_call_output","call_id":"c2","output":"ok"}],` + tools + `}`)
-	p := n.lastPrompt()
+	p := n.LastPrompt()
 	require.Contains(t, p, "mcp__demo__add")
 	require.Contains(t, p, "one\ntwo")
 	require.Contains(t, p, `say \"hi\"`)

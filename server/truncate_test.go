@@ -28,7 +28,7 @@ func TestOverlongInputIsRefusedOrShortened(t *testing.T) {
 	require.Regexp(t, `\d+ tokens .* window of 2000 tokens`, e["message"])
 
 	one := n.create(body + `,"truncation":"auto"}`)
-	p := n.lastPrompt()
+	p := n.LastPrompt()
 	require.Contains(t, p, "SYS")
 	require.Contains(t, p, "last question")
 	require.NotContains(t, p, "question 00")

@@ -1,0 +1,91 @@
+package servertest
+
+import (
+	"sync"
+	"testing"
+
+	"quern/engine"
+	"quern/engine/enginetest"
+	"quern/tokenizer"
+)
+
+// Template is a small chat template of the Hermes kind, for a ByteVocab.
+const Template = `{%- if tools %}{{- '<|im_start|>system\n# Tools\n<tools>' }}{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '\n</tools>\n<tool_call> </tool_call><|im_end|>\n' }}{%- endif %}
+{%- for message in messages %}
+{%- if message.role == 'tool' %}{{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
+{%- else %}{{- '<|im_start|>' + message.role + '\n' + message.content }}
+{%- for call in message.tool_calls or [] %}{{- '\n<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}{{- call.function.arguments | tojson }}{{- '}\n</tool_call>' }}{%- endfor %}
+{{- '<|im_end|>\n' }}{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}`
+
+// Script is a backend whose answers a test writes as text. Any goroutine.
+type Script struct {
+	Fake      *enginetest.Fake
+	Tokenizer *tokenizer.Tokenizer
+
+	mu      sync.Mutex
+	answer  string
+	prompts []string
+	params  []engine.SamplerParams
+	begun   map[*enginetest.Sampler][]engine.Token
+}
+
+// NewScript makes a backend that answers every prompt with answer.
+func NewScript(tb testing.TB, answer string) *Script {
+	s := &Script{
+		Fake: enginetest.New(tb, enginetest.Small), Tokenizer: tokenizer.New(NewByteVocab()),
+		answer: answer, begun: map[*enginetest.Sampler][]engine.Token{},
+	}
+	s.Fake.Vocab, s.Fake.EOG, s.Fake.Next = 300, EOG, s.next
+	s.Fake.FailSampler = func(p engine.SamplerParams) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.params = append(s.params, p)
+		return nil
+	}
+	return s
+}
+
+// Say changes the answer to the requests that follow.
+func (s *Script) Say(answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// LastPrompt is what the engine saw last; "" before the first.
+func (s *Script) LastPrompt() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.prompts) == 0 {
+		return ""
+	}
+	return s.prompts[len(s.prompts)-1]
+}
+
+// LastParams are those of the sampler made last.
+func (s *Script) LastParams() engine.SamplerParams {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.params) == 0 {
+		return engine.SamplerParams{}
+	}
+	return s.params[len(s.params)-1]
+}
+
+// next is the token after a history: the next one of the answer to its prompt.
+func (s *Script) next(history []engine.Token, sampler *enginetest.Sampler) engine.Token {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, known := s.begun[sampler]
+	if !known {
+		s.prompts = append(s.prompts, s.Tokenizer.Detokenize(sampler.Prompt))
+		answer, _ = s.Tokenizer.EncodeText(s.answer, tokenizer.TextOptions{ParseSpecial: true}) // a ByteVocab knows every text
+		s.begun[sampler] = answer
+	}
+	if i := len(history) - len(sampler.Prompt); i < len(answer) {
+		return answer[i]
+	}
+	return EOG
+}
