@@ -83,6 +83,9 @@ func (f *fields) prompting(m jsonvalue.Members, r *createRequest, find recall) {
 	if r.echo.Instructions != nil {
 		r.instructions = *r.echo.Instructions
 	}
+	if m.Get("input").Empty() && r.instructions == "" {
+		f.fail(invalid("input", codeMissing, "input is required"))
+	}
 	r.tools = f.tools(m.Get("tools"))
 	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
 	r.parallel = f.flag(m.Get("parallel_tool_calls"), true)

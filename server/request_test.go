@@ -15,6 +15,8 @@ import (
 func TestRefusalsNameThePath(t *testing.T) {
 	n := newNode(t, "hi")
 	for _, row := range []struct{ body, param, code string }{
+		{`{}`, "input", codeMissing},
+		{`{"input":null}`, "input", codeMissing},
 		{`{"input":5}`, "input", codeInvalidType},
 		{`{"input":[5]}`, "input[0]", codeInvalidType},
 		{`{"input":[{}]}`, "input[0].type", codeMissing},
@@ -98,8 +100,9 @@ func TestBodiesThatAreNoRequest(t *testing.T) {
 func TestTolerance(t *testing.T) {
 	n := newNode(t, "ok")
 	for _, body := range []string{
-		`{}`,
-		`{"input":null}`,
+		`{"input":"","max_output_tokens":1}`,
+		`{"input":[]}`,
+		`{"input":null,"instructions":"Say hi."}`,
 		`{"input":"hi","previous_response_id":null,"tools":null,"tool_choice":null,"metadata":null,"text":null,"temperature":null,"top_p":null,"stream":null,"parallel_tool_calls":null,"stream_options":null,"max_tool_calls":null,"reasoning":null,"instructions":null,"top_logprobs":null,"stop":null,"seed":null,"include":null,"max_output_tokens":null,"store":null,"background":null,"truncation":null,"service_tier":null,"user":null}`,
 		`{"input":"hi","client_metadata":{},"conversation":"c","request_id":"r","priority":0,"top_k":-1,"min_p":0.0,"repetition_penalty":1.0,"frequency_penalty":0.0,"presence_penalty":0.0,"stop":[],"timings_per_token":true}`,
 		`{"input":"hi","text":{}}`,
