@@ -26,7 +26,9 @@ CPU_FLAGS  := $(strip $(shell $(C_COMPILER) -march=native -E -v - </dev/null 2>&
 # clang does not spell them out.
 CPU_FLAGS  := $(or $(CPU_FLAGS),$(if $(ARM),-mcpu=native,-march=native))
 endif
-C_FLAGS    := -O3 $(CPU_FLAGS) -DGGML_USE_CPU_REPACK
+# ggml waits by OpenMP, for which cgo/team.cpp stands in; libgomp is not linked.
+TEAM_FLAGS := $(if $(findstring Free Software Foundation,$(shell $(C_COMPILER) --version)),$(if $(filter Linux,$(shell uname -s)),-fopenmp -DGGML_USE_OPENMP))
+C_FLAGS    := -O3 $(CPU_FLAGS) -DGGML_USE_CPU_REPACK $(TEAM_FLAGS)
 export CGO_CFLAGS   := $(C_FLAGS)
 export CGO_CXXFLAGS := $(C_FLAGS)
 
@@ -108,7 +110,7 @@ test: deps test-model ## vet, every test, then every test under the race detecto
 race: deps test-model ## every test under the race detector
 	$(GOTEST) -race $(PKG)
 
-ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK
+ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer $(CPU_FLAGS) -DGGML_USE_CPU_REPACK $(TEAM_FLAGS)
 
 .PHONY: asan
 asan: export CGO_CFLAGS := $(ASAN_FLAGS)
