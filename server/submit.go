@@ -62,7 +62,9 @@ func (s *Server) refusalOf(err error) *requestError {
 			Status: http.StatusTooManyRequests, Type: typeTooMany, Code: codeOverloaded, RetryAfter: wait,
 			Message: fmt.Sprintf("the queue of this node is full, try again in %ds", int(wait.Seconds())),
 		}
-	case errors.Is(err, errShutdown), errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
+	case errors.Is(err, errShutdown):
+		return unavailable(codeDraining, "the node is shutting down and has ended this response", retryDraining)
+	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
 		return errDraining()
 	case errors.Is(err, engine.ErrDeadline):
 		return &requestError{

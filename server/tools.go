@@ -131,6 +131,9 @@ func flatName(namespace, name string) string {
 
 // add puts a tool in, under a flat name that no other tool has.
 func (s *toolset) add(f *fields, v jsonvalue.Value, t tool) {
+	if f.err == nil && len(s.list) == maxTools {
+		f.fail(invalid("tools", codeTooLarge, "there are more than %d tools, those of namespaces counted", maxTools))
+	}
 	if f.err != nil {
 		return
 	}
