@@ -17,6 +17,7 @@ type ContextParams struct {
 	Threads      int // for one row; 0 = 1
 	ThreadsBatch int // for more rows; 0 = Threads
 	Unified      bool
+	SmallSWA     bool   // sliding-window layers keep only their windows: less memory, prefixes can't be reused
 	KVType       string // f16 (default), q8_0, q4_0
 	FlashAttn    string // auto (default), on, off
 	Poll         int    // 0..100: how long idle compute threads spin
@@ -93,6 +94,7 @@ func (p ContextParams) lower() (C.quern_context_params, error) {
 		n_ctx: C.int32_t(p.Ctx), n_batch: C.int32_t(p.Batch), n_ubatch: C.int32_t(p.UBatch),
 		n_seq_max: C.int32_t(p.SeqMax), n_threads: C.int32_t(p.Threads), n_threads_batch: C.int32_t(p.ThreadsBatch),
 		poll: C.int32_t(p.Poll), kv_type: C.int32_t(kv), flash_attn: C.int32_t(flash - 1), unified: C.bool(p.Unified),
+		small_swa: C.bool(p.SmallSWA),
 	}, nil
 }
 
@@ -111,7 +113,7 @@ func choose(what, v string, of []string) (int, error) {
 func raise(p C.quern_context_params) ContextParams {
 	return ContextParams{
 		Ctx: int(p.n_ctx), Batch: int(p.n_batch), UBatch: int(p.n_ubatch), SeqMax: int(p.n_seq_max),
-		Threads: int(p.n_threads), ThreadsBatch: int(p.n_threads_batch), Unified: bool(p.unified),
+		Threads: int(p.n_threads), ThreadsBatch: int(p.n_threads_batch), Unified: bool(p.unified), SmallSWA: bool(p.small_swa),
 		KVType: kvTypes[p.kv_type], FlashAttn: flashModes[p.flash_attn+1], Poll: int(p.poll),
 	}
 }

@@ -106,6 +106,7 @@ typedef struct quern_context_params {
     int32_t kv_type;    // 0 f16, 1 q8_0, 2 q4_0
     int32_t flash_attn; // -1 auto, 0 off, 1 on
     bool    unified;
+    bool    small_swa; // cells of sliding-window layers only for the windows
 } quern_context_params;
 
 // Rows of one step, in C memory, filled by Go.

@@ -245,6 +245,7 @@ int quern_context_new(quern_model * m, const quern_context_params * p, quern_con
         cp.type_k               = kv_type(p->kv_type);
         cp.type_v               = kv_type(p->kv_type);
         cp.kv_unified           = p->unified;
+        cp.swa_full             = !p->small_swa;
         cp.abort_callback       = on_abort_check;
         cp.abort_callback_data  = c.get();
         cp.no_perf              = true;

@@ -27,8 +27,8 @@ var ErrState = errors.New("not a state of this model and context")
 func (c *Context) kind() uint32 {
 	i, p := c.model.info, c.params
 	flash := p.FlashAttn == "on"
-	return crc32.Checksum(fmt.Appendf(nil, "%s %d %d %d %d %d %d %s %t %t %d", i.Arch, i.Params, i.SizeBytes, i.Layers, i.Embd,
-		i.HeadsKV, c.model.vocab.Size(), p.KVType, flash, p.Unified, streams(p)), crcTable)
+	return crc32.Checksum(fmt.Appendf(nil, "%s %d %d %d %d %d %d %s %t %t %t %d", i.Arch, i.Params, i.SizeBytes, i.Layers, i.Embd,
+		i.HeadsKV, c.model.vocab.Size(), p.KVType, flash, p.Unified, p.SmallSWA, streams(p)), crcTable)
 }
 
 func streams(p ContextParams) int {
