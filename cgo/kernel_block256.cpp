@@ -145,14 +145,14 @@ template <class T> void quantize(const float * x, uint8_t * block, int col, int 
     const __m512 inv     = _mm512_set1_ps(inverse);
     uint8_t *    q       = block + 256 * col;
     uint8_t *    s       = block + 256 * width + T::sums * col;
-    uint32_t     sum     = 0; // wraps where a value is not a number
+    int          sum     = 0;
     for (int i = 0; i < 256; i += 16) {
-        const __m512i v = round_product(_mm512_loadu_ps(x + i), inv);
-        _mm_storeu_si128(reinterpret_cast<__m128i *>(q + i), _mm512_cvtsepi32_epi8(v));
+        const __m512i v = to_bytes(round_product(_mm512_loadu_ps(x + i), inv));
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(q + i), _mm512_cvtepi32_epi8(v));
         sum += _mm512_reduce_add_epi32(v);
         if ((i + 16) % T::part == 0) {
             if (T::offset) {
-                store32(s + 4 * (i / T::part), sum * -T::offset);
+                store32(s + 4 * (i / T::part), -T::offset * sum);
             } else {
                 const auto of_values = int16_t(sum);
                 memcpy(s + 2 * (i / T::part), &of_values, 2);
@@ -196,13 +196,14 @@ template <class T, int first, int last, int groups, int width>
 // block_products are a block's products but for the block's scales.
 template <class T, int groups, int width>
 [[gnu::always_inline]] inline void block_products(const uint8_t * body, size_t group, const uint8_t * panel,
+                                                  const ahead<groups> & next, int64_t block,
                                                   __m512 (&sum)[groups][width]) {
     const uint8_t * sums = panel + 256 * width;
     for (int k = 0; k < chunks; k++) {
         const uint8_t * chunk  = body + k * T::packed::bytes;
         const uint8_t * scales = body + T::scale_at + k * (32 / T::part) * group_rows;
         const uint8_t * x      = panel + 32 * k;
-        prefetch<T::packed::bytes>(chunk + (groups - 1) * group);
+        next.template fetch<chunks, T::head + T::body>(block, k);
         typename T::packed::common common[groups];
         for (int g = 0; g < groups; g++) {
             common[g] = typename T::packed::common(chunk + g * group);
@@ -230,9 +231,11 @@ template <class T> [[gnu::always_inline]] inline __m512 minima(const uint8_t * b
 template <class T, int groups, int width>
 void multiply(const uint8_t * w, int64_t blocks, const uint8_t * panel, float * out, int64_t stride) {
     const size_t    heads = format::line(T::head * blocks), group = heads + format::line(T::body * blocks);
-    const uint8_t * head = w;
-    const uint8_t * body = w + heads;
-    __m512          sum[groups][width];
+    const uint8_t * head  = w;
+    const uint8_t * body  = w + heads;
+
+    const ahead<groups> next(w, group, T::head + T::body, blocks);
+    __m512              sum[groups][width];
     for (int g = 0; g < groups; g++) {
         for (int c = 0; c < width; c++) {
             sum[g][c] = _mm512_setzero_ps();
@@ -245,7 +248,7 @@ void multiply(const uint8_t * w, int64_t blocks, const uint8_t * panel, float * 
                 part[g][c] = _mm512_setzero_ps();
             }
         }
-        block_products<T>(body, group, panel, part);
+        block_products<T>(body, group, panel, next, b, part);
         for (int g = 0; g < groups; g++) {
             const __m512 scale = load_halves(head + g * group);
 #pragma GCC unroll 8

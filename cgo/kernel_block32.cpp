@@ -79,16 +79,17 @@ template <class T> void quantize(const float * x, uint8_t * block, int col, int 
     const float  d   = max / 127.0f;
     const __m512 inv = _mm512_set1_ps(max != 0 ? 127.0f / max : 0.0f);
 
-    const __m512i qlo = _mm512_cvtps_epi32(_mm512_mul_ps(lo, inv)), qhi = _mm512_cvtps_epi32(_mm512_mul_ps(hi, inv));
+    const __m512i qlo = to_bytes(_mm512_cvtps_epi32(_mm512_mul_ps(lo, inv)));
+    const __m512i qhi = to_bytes(_mm512_cvtps_epi32(_mm512_mul_ps(hi, inv)));
     auto *        q   = reinterpret_cast<__m128i *>(block + 32 * col);
-    _mm_storeu_si128(q, _mm512_cvtsepi32_epi8(qlo));
-    _mm_storeu_si128(q + 1, _mm512_cvtsepi32_epi8(qhi));
+    _mm_storeu_si128(q, _mm512_cvtepi32_epi8(qlo));
+    _mm_storeu_si128(q + 1, _mm512_cvtepi32_epi8(qhi));
 
     const int   sum   = _mm512_reduce_add_epi32(_mm512_add_epi32(qlo, qhi));
     const float scale = to_half(d), of_values = to_half(d * float(sum));
     memcpy(block + scale_at * width + 4 * col, &scale, 4);
     if (T::offset) {
-        store32(block + sum_at * width + 4 * col, uint32_t(sum) * -T::offset);
+        store32(block + sum_at * width + 4 * col, -T::offset * sum);
     } else {
         memcpy(block + sum_at * width + 4 * col, &of_values, 4);
     }
@@ -135,9 +136,11 @@ template <class T, int groups, int width>
 void multiply(const uint8_t * w, int64_t blocks, const uint8_t * panel, float * out, int64_t stride) {
     constexpr int   size  = T::packed::bytes;
     const size_t    heads = format::line(T::head * blocks), group = heads + format::line(size * blocks);
-    const uint8_t * head = w;
-    const uint8_t * body = w + heads;
-    __m512          sum[groups][width];
+    const uint8_t * head  = w;
+    const uint8_t * body  = w + heads;
+
+    const ahead<groups> next(w, group, T::head + size, blocks);
+    __m512              sum[groups][width];
     for (int g = 0; g < groups; g++) {
         for (int c = 0; c < width; c++) {
             sum[g][c] = _mm512_setzero_ps();
@@ -145,7 +148,7 @@ void multiply(const uint8_t * w, int64_t blocks, const uint8_t * panel, float * 
     }
     for (int64_t b = 0; b < blocks; b++) {
         __m512i acc[groups][width];
-        prefetch<size>(body + (groups - 1) * group);
+        next.template fetch<1, T::head + size>(b, 0);
         block_products<T>(body, group, panel, acc);
         add_block<T>(head, group, panel, acc, sum);
         head += T::head;

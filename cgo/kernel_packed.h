@@ -6,6 +6,7 @@
 
 #if defined(QUERN_KERNELS)
 
+#include <algorithm>
 #include <cstring>
 #include <immintrin.h>
 
@@ -31,14 +32,38 @@ inline __m512 load_halves(const uint8_t * p) {
     return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i *>(p)));
 }
 
-// prefetch fetches memory that is read some blocks later: the hardware's own
-// prefetcher starts anew at each page and each group of rows.
-template <int size> [[gnu::always_inline]] inline void prefetch(const uint8_t * p) {
-    constexpr int ahead = 4096;
-    for (int i = 0; i < size; i += 64) {
-        _mm_prefetch(reinterpret_cast<const char *>(p) + ahead + i, _MM_HINT_T0);
-    }
+// to_bytes bounds what comes of values that are not finite, too, so that sums of
+// it can't overflow.
+inline __m512i to_bytes(__m512i v) {
+    return _mm512_min_epi32(_mm512_max_epi32(v, _mm512_set1_epi32(-128)), _mm512_set1_epi32(127));
 }
+
+// ahead fetches what is read later into the second-level cache, and from one
+// unit of groups on into the next: the hardware's own prefetcher starts anew at
+// each page and each group, and then waits for memory.
+template <int groups> class ahead {
+    const uint8_t * w;
+    size_t          group, step; // bytes of a group, of a block of it
+    int64_t         blocks, far; // blocks of a group, how many of them ahead
+
+  public:
+    ahead(const uint8_t * w, size_t group, size_t step, int64_t blocks)
+        : w(w), group(group), step(step), blocks(blocks), far(std::min<int64_t>(blocks, distance / (groups * step))) {}
+
+    // fetch fetches the given one of so many parts of a block.
+    template <int parts, int size> [[gnu::always_inline]] void fetch(int64_t block, int part) const {
+        const int64_t   b = block + far;
+        const uint8_t * p = w + b * step + (b < blocks ? 0 : (groups - 1) * group) + part * (size / parts);
+        for (int g = 0; g < groups; g++) {
+            for (int i = 0; i < size / parts; i += 64) {
+                _mm_prefetch(reinterpret_cast<const char *>(p) + g * group + i, _MM_HINT_T1);
+            }
+        }
+    }
+
+  private:
+    static constexpr size_t distance = 128 << 10;
+};
 
 // nibbles: 4 bits a value. Those of line i and of line 4+i share bytes.
 struct nibbles {
