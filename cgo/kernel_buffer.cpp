@@ -6,6 +6,7 @@
 #include "ggml-backend-impl.h"
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
+#include "kernel_attention.h"
 #include "kernel_traits.h"
 #include "traits.h"
 
@@ -51,7 +52,7 @@ struct buffer_type : ggml::cpu::extra_buffer_type {
         if (op->op == GGML_OP_MUL_MAT && op->src[0]->buffer && op->src[0]->buffer->buft == kernels_buffer_type()) {
             return static_cast<ggml::cpu::tensor_traits *>(op->src[0]->extra);
         }
-        return nullptr;
+        return op->op == GGML_OP_FLASH_ATTN_EXT ? attention_traits() : nullptr;
     }
 };
 
