@@ -99,10 +99,10 @@ func (s *Server) refuse(c *gin.Context, e *requestError) {
 func (s *Server) logLine(c *gin.Context, ex *exchange) {
 	level := slog.LevelInfo
 	switch {
-	case c.Writer.Status() >= http.StatusInternalServerError:
-		level = slog.LevelWarn
 	case probes[c.FullPath()]:
 		level = slog.LevelDebug
+	case c.Writer.Status() >= http.StatusInternalServerError:
+		level = slog.LevelWarn
 	}
 	ctx := c.Request.Context()
 	if !s.log.Enabled(ctx, level) {
