@@ -130,7 +130,7 @@ func TestLongRuns(t *testing.T) {
 				for _, special := range []bool{false, true} {
 					toks, err := v.Tokenize(text, special)
 					require.NoError(t, err)
-					require.Equal(t, len(text), len(join(v, toks)), "%q %d", unit, size)
+					require.Len(t, join(v, toks), len(text), "%q %d", unit, size)
 					require.Equal(t, text, join(v, toks))
 					if special && strings.HasPrefix(unit, "<|") {
 						require.Len(t, toks, len(text)/len(unit), "no cut goes through a special token")
