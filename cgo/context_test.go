@@ -19,19 +19,55 @@ func TestGreedyText(t *testing.T) {
 	require.Equal(t, a, complete(t, c, 0, prompt, 24, SamplerParams{}))
 }
 
-// A prompt gives the same tokens however it is cut into steps, as far as the
-// arithmetic allows: a step of one row and a step of many use different
-// kernels, whose results differ in the last bits.
+// trace is a greedy generation and how far the best token was from the second.
+type trace struct {
+	tokens []int32
+	gaps   []float32
+}
+
+func (x *trace) add(t testing.TB, o Out) {
+	t.Helper()
+	require.NoError(t, o.Err)
+	require.Len(t, o.Top, 2)
+	x.tokens = append(x.tokens, o.Token)
+	x.gaps = append(x.gaps, o.Top[0].Logprob-o.Top[1].Logprob)
+}
+
+// requireSame compares two generations up to where the best two tokens were as
+// good as equal: steps of one row and of many, and other cuts of a prompt, use
+// other kernels or orders of addition, whose results differ in the last bits.
+func requireSame(t testing.TB, want, got trace, msg ...any) {
+	t.Helper()
+	for i, k := range want.tokens {
+		if i < len(got.tokens) && got.tokens[i] != k && want.gaps[i] < 0.15 {
+			require.Positive(t, i, "not even one token alike")
+			return
+		}
+	}
+	require.Equal(t, want.tokens, got.tokens, msg...)
+}
+
+func traceOf(t testing.TB, c *Context, seq int32, prompt []int32, n int) trace {
+	t.Helper()
+	s := newSampler0(t, SamplerParams{})
+	var x trace
+	x.add(t, prefill(t, c, seq, c.SeqPosMax(seq)+1, prompt, 3, s))
+	for len(x.tokens) < n && !c.model.Vocab().IsEOG(x.tokens[len(x.tokens)-1]) {
+		b := c.Batch()
+		b.N = 0
+		b.Add(x.tokens[len(x.tokens)-1], int32(c.SeqPosMax(seq)+1), seq, 3, s)
+		require.NoError(t, c.Step())
+		x.add(t, b.Out[0])
+	}
+	return x
+}
+
 func TestPromptInPieces(t *testing.T) {
 	prompt := chatPrompt(t, "Name three colours, please.")
-	var want []int32
-	for _, batch := range []int{512, 16, 5} {
+	want := traceOf(t, newContext(t, ContextParams{}), 0, prompt, 12)
+	for _, batch := range []int{16, 5} {
 		c := newContext(t, ContextParams{Batch: batch, UBatch: batch})
-		got := complete(t, c, 0, prompt, 12, SamplerParams{})
-		if want == nil {
-			want = got
-		}
-		require.Equal(t, want, got, "batch %d", batch)
+		requireSame(t, want, traceOf(t, c, 0, prompt, 12), "batch %d", batch)
 	}
 }
 
@@ -146,32 +182,29 @@ func TestNoCells(t *testing.T) {
 	require.Equal(t, 59, c.SeqPosMax(1))
 }
 
-// Several sequences in one step give what each gives alone. With this model
-// and these prompts the differences in the last bits change no token.
+// Several sequences in one step give what each gives alone.
 func TestBatchedAsAlone(t *testing.T) {
 	questions := []string{"What is the capital of France?", "Name three colours.", "What is 2+2?", "Say hello."}
 	const n = 10
-	var alone [][]int32
+	var alone []trace
 	for _, q := range questions {
-		c := newContext(t, ContextParams{})
-		alone = append(alone, complete(t, c, 0, chatPrompt(t, q), n, SamplerParams{}))
+		alone = append(alone, traceOf(t, newContext(t, ContextParams{}), 0, chatPrompt(t, q), n))
 	}
-	for _, unified := range []bool{true, false} {
+	modes(t, func(t *testing.T, unified bool) {
 		c := newContext(t, ContextParams{Ctx: 2048, SeqMax: 4, Unified: unified})
-		out := make([][]int32, len(questions))
+		out := make([]trace, len(questions))
 		samplers := make([]*Sampler, len(questions))
 		for i, q := range questions {
 			samplers[i] = newSampler0(t, SamplerParams{})
-			o := prefill(t, c, int32(i), 0, chatPrompt(t, q), 0, samplers[i])
-			out[i] = []int32{o.Token}
+			out[i].add(t, prefill(t, c, int32(i), 0, chatPrompt(t, q), 3, samplers[i]))
 		}
 		v := smolModel(t).Vocab()
 		for range n - 1 {
 			b := c.Batch()
 			b.N = 0
 			for i := range out {
-				if last := out[i][len(out[i])-1]; !v.IsEOG(last) {
-					b.Add(last, int32(c.SeqPosMax(int32(i))+1), int32(i), 0, samplers[i])
+				if last := out[i].tokens[len(out[i].tokens)-1]; !v.IsEOG(last) {
+					b.Add(last, int32(c.SeqPosMax(int32(i))+1), int32(i), 3, samplers[i])
 				}
 			}
 			if b.N == 0 {
@@ -179,12 +212,13 @@ func TestBatchedAsAlone(t *testing.T) {
 			}
 			require.NoError(t, c.Step())
 			for r := range b.N {
-				require.NoError(t, b.Out[r].Err)
-				out[b.Seq[r]] = append(out[b.Seq[r]], b.Out[r].Token)
+				out[b.Seq[r]].add(t, b.Out[r])
 			}
 		}
-		require.Equal(t, alone, out, "unified=%v", unified)
-	}
+		for i := range out {
+			requireSame(t, alone[i], out[i], questions[i])
+		}
+	})
 }
 
 // A long prefill stops soon after Abort, and the sequence is where it was.
