@@ -19,30 +19,24 @@ template <class Block, class Packed, int Offset> struct type {
     static constexpr int head   = Offset ? 32 : 64; // 16 scales, 16 minima
 };
 
+__m256i split(const uint8_t * nibbles) {
+    const __m128i q = _mm_loadu_si128(reinterpret_cast<const __m128i *>(nibbles));
+    return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(q, 4), q), _mm256_set1_epi8(15));
+}
+
 template <class Block, int Offset> struct type4 : type<Block, nibbles, Offset> {
-    static void values(const Block & b, uint8_t * v) {
-        for (int j = 0; j < 16; j++) {
-            v[j]      = b.qs[j] & 15;
-            v[16 + j] = b.qs[j] >> 4;
-        }
-    }
+    static __m256i values(const Block & b) { return split(b.qs); }
 };
 
 template <class Block, int Offset> struct type5 : type<Block, nibbles_and_bit, Offset> {
-    static void values(const Block & b, uint8_t * v) {
-        const uint32_t high = load32(b.qh);
-        for (int j = 0; j < 16; j++) {
-            v[j]      = (b.qs[j] & 15) | (high >> j & 1) << 4;
-            v[16 + j] = b.qs[j] >> 4 | (high >> (16 + j) & 1) << 4;
-        }
+    static __m256i values(const Block & b) {
+        return _mm256_or_si256(split(b.qs), _mm256_maskz_set1_epi8(load32(b.qh), 16));
     }
 };
 
 struct type8 : type<block_q8_0, whole_bytes, 128> {
-    static void values(const block_q8_0 & b, uint8_t * v) {
-        for (int j = 0; j < 32; j++) {
-            v[j] = uint8_t(b.qs[j] + 128);
-        }
+    static __m256i values(const block_q8_0 & b) {
+        return _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(b.qs)), _mm256_set1_epi8(-128));
     }
 };
 
@@ -56,8 +50,8 @@ template <class T> void pack(const uint8_t * rows, size_t row_bytes, int64_t blo
             if (!T::offset) {
                 memcpy(head + 32 + 2 * r, reinterpret_cast<const uint8_t *>(src) + 2, 2);
             }
-            uint8_t v[32];
-            T::values(*src, v);
+            alignas(32) uint8_t v[32];
+            _mm256_store_si256(reinterpret_cast<__m256i *>(v), T::values(*src));
             T::packed::pack(v, r, body);
         }
         head += T::head;
