@@ -32,12 +32,12 @@ constexpr int max_dim   = 128;
 
 struct problem {
     const ggml_tensor *q, *k, *v, *mask, *out;
-    int64_t            dim, rows, heads, heads_kv, group, cells;
+    int64_t            dim, rows, heads, heads_kv, group, cells, streams;
     float              scale;
 
     explicit problem(const ggml_tensor * op)
         : q(op->src[0]), k(op->src[1]), v(op->src[2]), mask(op->src[3]), out(op), dim(q->ne[0]), rows(q->ne[1]),
-          heads(q->ne[2]), heads_kv(k->ne[2]), group(heads_kv ? heads / heads_kv : 0), cells(k->ne[1]) {
+          heads(q->ne[2]), heads_kv(k->ne[2]), group(heads_kv ? heads / heads_kv : 0), cells(k->ne[1]), streams(q->ne[3]) {
         memcpy(&scale, op->op_params, sizeof(scale));
     }
 
@@ -46,21 +46,22 @@ struct problem {
         memcpy(&bias, reinterpret_cast<const float *>(out->op_params) + 1, sizeof(bias));
         memcpy(&cap, reinterpret_cast<const float *>(out->op_params) + 2, sizeof(cap));
         return (dim == 64 || dim == 128) && v->ne[0] == dim && bias == 0 && cap == 0 && !out->src[4] && mask &&
-               mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[2] == 1 && mask->ne[3] == 1 &&
+               mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[2] == 1 &&
+               (mask->ne[3] == 1 || mask->ne[3] == streams) &&
                q->type == GGML_TYPE_F32 && k->type == GGML_TYPE_F16 && v->type == GGML_TYPE_F16 && q->nb[0] == 4 &&
-               k->nb[0] == 2 && v->nb[0] == 2 && q->ne[3] == 1 && k->ne[3] == 1 && v->ne[3] == 1 &&
+               k->nb[0] == 2 && v->nb[0] == 2 && k->ne[3] == streams && v->ne[3] == streams &&
                v->ne[2] == heads_kv && v->ne[1] == cells && heads % heads_kv == 0 && out->type == GGML_TYPE_F32 &&
                ggml_is_contiguous(out);
     }
 };
 
-template <typename T> const T * at(const ggml_tensor * t, int64_t i1, int64_t i2) {
-    return reinterpret_cast<const T *>(static_cast<const char *>(t->data) + i1 * t->nb[1] + i2 * t->nb[2]);
+template <typename T> const T * at(const ggml_tensor * t, int64_t i1, int64_t i2, int64_t i3) {
+    return reinterpret_cast<const T *>(static_cast<const char *>(t->data) + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3]);
 }
 
 // visible lists the cells that a row sees. The mask is 0 or -infinity.
-int list_visible(const problem & p, int64_t row, int32_t * cell) {
-    const uint16_t * m      = at<uint16_t>(p.mask, row, 0);
+int list_visible(const problem & p, int64_t row, int64_t stream, int32_t * cell) {
+    const uint16_t * m      = at<uint16_t>(p.mask, row, 0, p.mask->ne[3] == 1 ? 0 : stream);
     const __m512i    hidden = _mm512_set1_epi16(short(0xfc00));
     int              n      = 0;
     for (int64_t c = 0; c < p.cells; c += 32) {
@@ -116,9 +117,9 @@ template <int N> struct state {
 
 // widen reads 16 rows of halves; past n it repeats the last.
 template <int N>
-void widen(const ggml_tensor * t, int64_t head, const int32_t * cell, int n, float (*to)[N * lanes]) {
+void widen(const ggml_tensor * t, int64_t head, int64_t stream, const int32_t * cell, int n, float (*to)[N * lanes]) {
     for (int c = 0; c < lanes; c++) {
-        const uint16_t * from = at<uint16_t>(t, cell[std::min(c, n - 1)], head);
+        const uint16_t * from = at<uint16_t>(t, cell[std::min(c, n - 1)], head, stream);
         for (int j = 0; j < N; j++) {
             _mm512_store_ps(to[c] + j * lanes, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) (from + j * lanes))));
         }
@@ -165,13 +166,14 @@ template <int N> void attend(state<N> & s, int h, const float (*k)[N * lanes], c
     }
 }
 
-// run does the heads [h0,h0+n) of one row; they share the keys of head_kv.
-template <int N> void run(const problem & p, int64_t row, int64_t h0, int n, int64_t head_kv, const int32_t * cell, int seen) {
+// run does the heads [h0,h0+n) of one row of a stream; they share the keys of head_kv.
+template <int N>
+void run(const problem & p, int64_t row, int64_t stream, int64_t h0, int n, int64_t head_kv, const int32_t * cell, int seen) {
     state<N> s;
     alignas(64) float k[lanes][N * lanes], v[lanes][N * lanes];
     const __m512 scale = _mm512_set1_ps(p.scale);
     for (int h = 0; h < n; h++) {
-        const float * q = at<float>(p.q, row, h0 + h);
+        const float * q = at<float>(p.q, row, h0 + h, stream);
         for (int j = 0; j < N; j++) {
             _mm512_store_ps(s.q[h] + j * lanes, _mm512_mul_ps(scale, _mm512_loadu_ps(q + j * lanes)));
             _mm512_store_ps(s.sum[h] + j * lanes, _mm512_setzero_ps());
@@ -181,8 +183,8 @@ template <int N> void run(const problem & p, int64_t row, int64_t h0, int n, int
     }
     for (int c = 0; c < seen; c += lanes) {
         const int width = std::min(lanes, seen - c);
-        widen<N>(p.k, head_kv, cell + c, width, k);
-        widen<N>(p.v, head_kv, cell + c, width, v);
+        widen<N>(p.k, head_kv, stream, cell + c, width, k);
+        widen<N>(p.v, head_kv, stream, cell + c, width, v);
         for (int h = 0; h < n; h++) {
             attend<N>(s, h, k, v, width);
         }
@@ -190,7 +192,7 @@ template <int N> void run(const problem & p, int64_t row, int64_t h0, int n, int
     for (int h = 0; h < n; h++) {
         const float  total = _mm512_reduce_add_ps(_mm512_load_ps(s.total[h]));
         const __m512 by    = _mm512_set1_ps(total > 0 ? 1 / total : 0);
-        float *      out   = static_cast<float *>(p.out->data) + (row * p.heads + h0 + h) * p.dim;
+        float *      out   = static_cast<float *>(p.out->data) + ((stream * p.rows + row) * p.heads + h0 + h) * p.dim;
         for (int j = 0; j < N; j++) {
             _mm512_storeu_ps(out + j * lanes, _mm512_mul_ps(by, _mm512_load_ps(s.sum[h] + j * lanes)));
         }
@@ -215,15 +217,15 @@ class traits : public ggml::cpu::tensor_traits {
         ggml_barrier(params->threadpool);
         int64_t listed = -1;
         int     seen   = 0;
-        for (int64_t u = params->ith; u < p.rows * p.heads_kv; u = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-            const int64_t row = u / p.heads_kv, head = u % p.heads_kv;
-            if (row != listed) {
-                seen   = list_visible(p, row, cells.data());
-                listed = row;
+        for (int64_t u = params->ith; u < p.streams * p.rows * p.heads_kv; u = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+            const int64_t at = u / p.heads_kv, row = at % p.rows, stream = at / p.rows, head = u % p.heads_kv;
+            if (at != listed) {
+                seen   = list_visible(p, row, stream, cells.data());
+                listed = at;
             }
             for (int64_t h = 0; h < p.group; h += max_group) {
                 const int n = int(std::min<int64_t>(max_group, p.group - h));
-                (p.dim == 64 ? run<4> : run<8>) (p, row, head * p.group + h, n, head, cells.data(), seen);
+                (p.dim == 64 ? run<4> : run<8>) (p, row, stream, head * p.group + h, n, head, cells.data(), seen);
             }
         }
         return true;
