@@ -35,7 +35,7 @@ func (f *fields) missing(v jsonvalue.Value, field string) {
 func describe(v jsonvalue.Value) string {
 	switch raw := v.Raw(); {
 	case v.Kind() == jsonvalue.Number || v.Kind() == jsonvalue.String && len(raw) <= 40:
-		return fmt.Sprintf("%s (%s)", v.Kind(), raw)
+		return fmt.Sprintf("%s (%s)", v.Kind(), clip(string(raw)))
 	default:
 		return v.Kind().String()
 	}
@@ -90,7 +90,7 @@ func (f *fields) number(v jsonvalue.Value, low, high, absent float64) float64 {
 		return absent
 	}
 	if n < low || n > high {
-		f.fail(invalid(v.Path(), codeInvalidValue, "%s must be a number from %g to %g, got %s", v.Path(), low, high, v.Raw()))
+		f.fail(invalid(v.Path(), codeInvalidValue, "%s must be a number from %g to %g, got %s", v.Path(), low, high, clip(string(v.Raw()))))
 	}
 	return n
 }
@@ -106,7 +106,7 @@ func (f *fields) count(v jsonvalue.Value, low, high, absent int) int {
 	}
 	n, ok := v.Int()
 	if !ok || n < int64(low) || n > int64(high) {
-		f.fail(invalid(v.Path(), codeInvalidValue, "%s must be %s, got %s", v.Path(), countRange(low, high), v.Raw()))
+		f.fail(invalid(v.Path(), codeInvalidValue, "%s must be %s, got %s", v.Path(), countRange(low, high), clip(string(v.Raw()))))
 		return absent
 	}
 	return int(n)

@@ -118,6 +118,22 @@ func (q *logprobQueue) take(shown []byte) []tokenLogprob {
 	return q.out
 }
 
+// whole says how much of the text, which is about to be shown, ends with a token.
+func (q *logprobQueue) whole(text []byte) int {
+	from := bytes.Index(q.text, text)
+	if from < 0 {
+		return len(text)
+	}
+	end, pos := from, 0
+	for i := range q.tokens {
+		if pos += q.tokens[i].gave; pos > from+len(text) {
+			break
+		}
+		end = max(end, pos)
+	}
+	return end - from
+}
+
 // split cuts a token to the part of its text from..to and what is behind that.
 // Bytes of a character that an earlier token began are not this token's, and
 // bytes of one that it leaves open are, without having given text yet.

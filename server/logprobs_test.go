@@ -40,3 +40,17 @@ func TestLogprobsFollowTheShownText(t *testing.T) {
 		})
 	}
 }
+
+// A token is told once, when all of it can be shown.
+func TestTextIsHeldToTheEndOfAToken(t *testing.T) {
+	q := &logprobQueue{}
+	for _, text := range []string{"<x>", " count", " a", "s"} {
+		q.push(tokenLogprob{text: []byte(text)}, []byte(text))
+	}
+	for _, row := range []struct {
+		text string
+		want int
+	}{{" coun", 0}, {" count", 6}, {" count ", 6}, {" count as", 9}, {"elsewhere", 9}} {
+		require.Equal(t, row.want, q.whole([]byte(row.text)), row.text)
+	}
+}

@@ -83,7 +83,7 @@ func (s *Server) refusalOf(err error) *requestError {
 func tooLongRefusal(e *engine.TooLongError) *requestError {
 	if e.Prompt >= e.Limit {
 		return invalid("input", codeContextLength,
-			"the input of %d tokens does not fit into the context window of %d tokens", e.Prompt, e.Limit)
+			"the input of at least %d tokens does not fit into the context window of %d tokens", e.Prompt, e.Limit)
 	}
 	return invalid("max_output_tokens", codeContextLength,
 		"the input of %d tokens and max_output_tokens of %d exceed the context window of %d tokens", e.Prompt, e.Max, e.Limit)

@@ -207,8 +207,11 @@ func validName(name string) bool {
 
 // clip shortens a client's text for an error message.
 func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
+	shown := 0
+	for i := range s {
+		if shown++; shown > 60 {
+			return s[:i] + "…"
+		}
 	}
 	return s
 }

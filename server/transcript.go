@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+
 	"quern/engine"
 	"quern/models/toolcall"
 	"quern/tokenizer"
@@ -18,10 +20,12 @@ type transcript struct {
 	task    *task
 	vocab   *tokenizer.Tokenizer
 
-	probs *logprobQueue // nil unless asked for
-	blank []byte        // blanks held back before the first letter of a message
-	spoke bool          // a message is open
-	calls bool          // there was a call
+	probs   *logprobQueue // nil unless asked for
+	partial []byte        // text of a token that is not whole yet
+	muted   bool          // what comes is no text
+	blank   []byte        // blanks held back before the first letter of a message
+	spoke   bool          // a message is open
+	calls   bool          // there was a call
 
 	tokens    int
 	malformed string // why something that looked like a call was none
@@ -69,7 +73,10 @@ func (t *transcript) finish(end outcome) {
 			}
 			t.events(t.lexer.Push(noToken, rest))
 		}
-		t.events(t.lexer.Flush(end.cut || end.err != nil))
+		cut := end.cut || end.err != nil
+		// Where only a call could come, what is left is the beginning of one.
+		t.muted = cut && t.task.choice.mode == choiceRequired
+		t.events(t.lexer.Flush(cut))
 		t.endText(true)
 	}
 	t.sink.finish(end)
@@ -119,17 +126,34 @@ func (t *transcript) called(name string) *tool {
 	return made
 }
 
-// text takes visible text and passes on what can be no part of a stop string.
+// text takes visible text and passes on what can be no part of a stop string,
+// and no part of a token where tokens are told.
 func (t *transcript) text(text []byte) {
-	if t.stops == nil {
-		t.say(text)
+	if t.muted {
 		return
 	}
-	out, stopped := t.stops.Push(text)
-	t.say(out)
-	if stopped {
-		t.stopped = true
+	stopped := false
+	if t.stops != nil {
+		text, stopped = t.stops.Push(text)
 	}
+	if t.probs != nil {
+		text = t.wholeTokens(text, stopped)
+	}
+	t.say(text)
+	t.stopped = t.stopped || stopped
+}
+
+// wholeTokens holds text back to the end of a token, so that each token is told
+// once; at the end of the text all goes out.
+func (t *transcript) wholeTokens(text []byte, atEnd bool) []byte {
+	t.partial = append(t.partial, text...)
+	n := len(t.partial)
+	if !atEnd {
+		n = t.probs.whole(t.partial)
+	}
+	ready := bytes.Clone(t.partial[:n])
+	t.partial = append(t.partial[:0], t.partial[n:]...)
+	return ready
 }
 
 // say passes text on; blanks wait until a letter follows, since blanks before a
@@ -159,9 +183,14 @@ func (t *transcript) say(text []byte) {
 // endText ends a message: held text goes out, blanks alone only at the end of
 // an answer that is nothing else.
 func (t *transcript) endText(atEnd bool) {
+	var held []byte
 	if t.stops != nil {
-		t.say(t.stops.Flush())
+		held = t.stops.Flush()
 	}
+	if t.probs != nil {
+		held = t.wholeTokens(held, true)
+	}
+	t.say(held)
 	if atEnd && !t.spoke && !t.calls && len(t.blank) > 0 {
 		text := t.blank
 		t.blank, t.spoke = nil, true

@@ -23,6 +23,7 @@ func (m *Model) fit(t *task, c chat.Conversation, open opener) (prompt, *request
 		}
 		least = min(least, p.length)
 	}
+	// The length may be a lower bound, where that is enough to refuse.
 	return p, tooLongRefusal(&engine.TooLongError{Prompt: least, Max: max(1, t.maxOutput), Limit: m.Engine.MaxLength()})
 }
 
