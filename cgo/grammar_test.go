@@ -222,6 +222,40 @@ func TestGrammarFailsItsRowOnly(t *testing.T) {
 	require.Len(t, outs[1], 3)
 }
 
+// The quick search for all allowed tokens finds what llama.cpp finds, whatever
+// the state, also in the middle of a character.
+func TestAllAllowed(t *testing.T) {
+	tests := []struct{ grammar, text string }{
+		{jsonGrammar, `{"ü": ["日本語 🙂", -12.5, true], "x\"y": null}`},
+		{`root ::= [^a-z]+ "end"`, "ABC 🙂 12 end"},
+		{`root ::= .*`, "x🙂"},
+		{`root ::= "日本" [à-ü]* [^x]`, "日本éü!"},
+		{`root ::= <|im_start|> !<[17]> [0-9]{2} | "<|im_start|>" "ab"`, "<|im_start|>ab"},
+		{`root ::= ""`, ""},
+	}
+	for _, v := range []*Vocab{smolModel(t).Vocab(), vocabOf(t, qwen)} {
+		for _, tt := range tests {
+			toks, err := v.Tokenize(tt.text, true)
+			require.NoError(t, err)
+			s, err := NewSampler(v.m, SamplerParams{Grammar: tt.grammar})
+			require.NoError(t, err)
+			for i := 0; ; i++ {
+				differ, allowed, err := s.compareMasks()
+				require.NoError(t, err)
+				require.Zero(t, differ, "%s after %d tokens of %q", tt.grammar, i, tt.text)
+				require.Positive(t, allowed)
+				if i == len(toks) {
+					break
+				}
+				n, err := s.Accepts(toks[i : i+1])
+				require.NoError(t, err)
+				require.Equal(t, 1, n, "%s: token %d of %q", tt.grammar, i, tt.text)
+			}
+			s.Close()
+		}
+	}
+}
+
 func TestAmbiguousGrammarIsBounded(t *testing.T) {
 	// Every a can be split in many ways, so the states multiply.
 	s := newSampler0(t, SamplerParams{Grammar: "root ::= x root y | x\nx ::= \"a\" | \"aa\" | \"aaa\"\ny ::= \"b\"? \"c\"?"})

@@ -137,6 +137,15 @@ func (s *Sampler) Accepts(tokens []int32) (int, error) {
 	return int(taken), errorOf(code, &cerr)
 }
 
+// compareMasks counts the tokens that the grammar allows now, and those on which
+// the quick way of finding them and llama.cpp's differ: for tests.
+func (s *Sampler) compareMasks() (differ, allowed int, err error) {
+	var d, n C.int32_t
+	var cerr C.quern_error
+	code := C.quern_sampler_grammar_compare(s.s, &d, &n, &cerr)
+	return int(d), int(n), errorOf(code, &cerr)
+}
+
 // Close frees the sampler; no step may be using it.
 func (s *Sampler) Close() {
 	if s.s != nil {

@@ -185,6 +185,10 @@ int  quern_sampler_prompt(quern_sampler * s, const int32_t * tokens, int32_t n);
 // the first that it refuses.
 int quern_sampler_grammar_accepts(quern_sampler * s, const int32_t * tokens, int32_t n, int32_t * taken, quern_error * err);
 
+// Test support: how many tokens the quick way of finding what a grammar allows
+// judges differently from the slow one; *n: how many it allows.
+int quern_sampler_grammar_compare(quern_sampler * s, int32_t * differ, int32_t * n, quern_error * err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -116,6 +117,7 @@ void   sort_part(std::vector<candidate> & c, size_t from, size_t to);
 void   top_candidates(const row & r, size_t k, std::vector<candidate> & out);
 
 struct grammar_rules;
+struct vocab_text;
 
 // grammar is a compiled GBNF grammar and where generation stands in it. With
 // triggers it waits: the text before the first trigger is free, the trigger
@@ -130,6 +132,7 @@ struct grammar {
     bool active() const { return !waiting; }
     bool allows(int32_t token);
     void mask(candidate * c, size_t n); // refused ones get -inf
+    void all_allowed(std::vector<int32_t> & out);
     void accept(int32_t token);         // must be allowed if active
 
   private:
@@ -153,6 +156,10 @@ struct quern_model {
     llama_model *       model;
     const llama_vocab * vocab;
     int32_t             n_vocab;
+
+    // Made when the first grammar needs it, see shim_mask.cpp.
+    mutable std::once_flag                            text_once;
+    mutable std::shared_ptr<const quern::vocab_text> text;
 };
 
 struct quern_sampler {
@@ -177,6 +184,7 @@ struct quern_sampler {
     std::vector<std::pair<int32_t, float>> undo;
     std::vector<quern::candidate>          cand;
     std::vector<float>                     blocks;
+    std::vector<int32_t>                   allowed;
 
     int32_t sample(float * logits, int32_t n_vocab); // changes logits only meanwhile
     void    accept(int32_t token);
@@ -186,9 +194,9 @@ struct quern_sampler {
     void    penalise(float * logits);
     void    restore(float * logits);
     int32_t pick(const quern::row & r);
-    int32_t pick_from(std::vector<quern::candidate> & sorted, float max);
+    int32_t pick_from(std::vector<quern::candidate> & c, float max);
     void    cut_nucleus(std::vector<quern::candidate> & c, float max, double need);
-    int32_t pick_allowed(const quern::row & r);
+    int32_t pick_allowed(quern::row r, float * logits, int32_t refused);
 };
 
 struct quern_context {

@@ -112,7 +112,7 @@ int32_t quern_sampler::sample(float * logits, int32_t n_vocab) {
     }
     int32_t token = p.temperature <= 0 || p.top_k == 1 ? in.argmax : pick(in);
     if (grammar && grammar->active() && !grammar->allows(token)) {
-        token = pick_allowed(in);
+        token = pick_allowed(in, logits, token);
     }
     return token;
 }
@@ -158,53 +158,68 @@ void quern_sampler::cut_nucleus(std::vector<candidate> & c, float max, double ne
     }
 }
 
-// pick_from cuts a sorted list by top_p and min_p of the list itself.
-int32_t quern_sampler::pick_from(std::vector<candidate> & sorted, float max) {
-    size_t n = sorted.size();
+// pick_from draws from a list after cutting it by its own top_p and min_p.
+int32_t quern_sampler::pick_from(std::vector<candidate> & c, float max) {
     if (p.top_p < 1) {
         double total = 0;
-        for (const auto & c : sorted) {
-            total += std::exp(c.logit - max);
+        for (const auto & x : c) {
+            total += std::exp(x.logit - max);
         }
-        cut_nucleus(sorted, max, p.top_p * total);
-        n = sorted.size();
+        cut_nucleus(c, max, p.top_p * total);
     }
     if (p.min_p > 0) {
         const float floor = max + std::log(p.min_p);
-        while (n > 1 && sorted[n - 1].logit < floor) {
-            n--;
-        }
+        c.erase(std::remove_if(c.begin(), c.end(), [&](const candidate & x) { return x.logit < floor; }), c.end());
     }
-    sorted.resize(n);
-    return draw(rng, sorted, max, p.temperature);
+    return draw(rng, c, max, p.temperature);
 }
 
-// pick_allowed samples from what the grammar allows. Tokens are tested from the
-// most likely one down, and only as many as can matter: nearly always a few.
-int32_t quern_sampler::pick_allowed(const row & r) {
-    std::vector<candidate> ok;
-    const bool             greedy = p.temperature <= 0 || p.top_k == 1;
-    const size_t           enough = greedy ? 1 : p.top_k > 0 ? p.top_k : SIZE_MAX;
-    size_t                 tested = 0;
-    for (size_t k = 64;; k *= 16) {
-        top_candidates(r, k, cand);
-        const float last = cand.back().logit;
-        grammar->mask(cand.data() + tested, cand.size() - tested);
-        for (; tested < cand.size() && ok.size() < enough; tested++) {
-            if (cand[tested].logit != -INFINITY) {
-                ok.push_back(cand[tested]);
+// pick_allowed samples from what the grammar allows, after it has refused a
+// token. Most often another one does: to draw again without what was refused
+// gives the allowed tokens their due shares. If that is of no use, all of the
+// vocabulary is tested.
+int32_t quern_sampler::pick_allowed(row r, float * logits, int32_t refused) {
+    const bool greedy = p.temperature <= 0 || p.top_k == 1;
+    if (greedy) {
+        top_candidates(r, 64, cand);
+        grammar->mask(cand.data(), cand.size());
+        for (const auto & c : cand) {
+            if (c.logit != -INFINITY) {
+                return c.id;
             }
         }
-        const bool all        = cand.size() < k || k >= (size_t) r.n;
-        const bool negligible = !ok.empty() && last - ok.front().logit < -16 * std::max(1.0f, p.temperature);
-        if (all || negligible || ok.size() >= enough) {
+    }
+    for (int tries = 0; !greedy && tries < 4; tries++) {
+        undo.push_back({refused, logits[refused]});
+        logits[refused] = -INFINITY;
+        if (!find_max(r)) {
             break;
         }
+        refused = pick(r);
+        if (grammar->allows(refused)) {
+            return refused;
+        }
     }
-    if (ok.empty()) {
+    grammar->all_allowed(allowed);
+    cand.clear();
+    for (int32_t id : allowed) {
+        if (logits[id] != -INFINITY) {
+            cand.push_back({id, logits[id]});
+        }
+    }
+    if (cand.empty()) {
         throw failure(QUERN_FAILED, "no token fits the grammar here");
     }
-    return greedy ? ok.front().id : pick_from(ok, ok.front().logit);
+    if (greedy || (p.top_k > 0 && (size_t) p.top_k < cand.size())) {
+        const size_t k = greedy ? 1 : p.top_k;
+        sort_part(cand, 0, k);
+        cand.resize(k);
+    }
+    float max = -INFINITY;
+    for (const auto & c : cand) {
+        max = std::max(max, c.logit);
+    }
+    return greedy ? cand.front().id : pick_from(cand, max);
 }
 
 static void check_params(const quern_model & m, const quern_sampler_params & p) {
@@ -311,6 +326,32 @@ int quern_sampler_grammar_accepts(quern_sampler * s, const int32_t * tokens, int
                 break;
             }
             s->grammar->accept(t);
+        }
+        return QUERN_OK;
+    });
+}
+
+int quern_sampler_grammar_compare(quern_sampler * s, int32_t * differ, int32_t * n, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        if (!s->grammar) {
+            throw failure(QUERN_BAD_ARG, "the sampler has no grammar");
+        }
+        assert_guard            asserts;
+        std::vector<candidate> slow(s->m->n_vocab);
+        for (int32_t i = 0; i < s->m->n_vocab; i++) {
+            slow[i] = {i, 0};
+        }
+        s->grammar->mask(slow.data(), slow.size());
+        std::vector<int32_t> quick;
+        s->grammar->all_allowed(quick);
+        std::vector<char> in(slow.size(), 0);
+        for (int32_t id : quick) {
+            in[id] = 1;
+        }
+        *differ = 0;
+        *n      = (int32_t) quick.size();
+        for (size_t i = 0; i < slow.size(); i++) {
+            *differ += (slow[i].logit == 0) != (in[i] == 1);
         }
         return QUERN_OK;
     });
