@@ -29,7 +29,8 @@
 //	shim_context.cpp    contexts and the step
 //	shim_memory.cpp     copy, remove, shift, save and restore sequences
 //	shim_sampler.cpp    sampling; shim_select.cpp has its passes over a row
-//	shim_grammar.cpp    grammars; shim_gbnf.cpp refuses those that would harm
+//	shim_grammar.cpp    grammars; shim_gbnf.cpp refuses those that would harm,
+//	                    shim_mask.cpp finds all tokens that fit
 //	shim_model.cpp      models and vocabularies; check.go reads a file's header
 //	                    before llama.cpp maps it
 //	shim_cpu.c          the CPU against what the program was compiled for
