@@ -33,6 +33,7 @@ func (s *Server) chat(c *gin.Context) *requestError {
 		return refused
 	}
 	out := newChatOutput(m, req, time.Now())
+	s.tellIgnored(c, req.ignored)
 	ex.note(out.id, out.model, req.stream, j.text, out.said)
 	stream, refused := s.submit(ctx, m, j, out.id, ex)
 	if refused != nil {

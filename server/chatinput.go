@@ -11,6 +11,8 @@ type chatRequest struct {
 	model        string
 	stream       bool
 	includeUsage bool // a last chunk with the usage
+	obfuscate    bool // pad the chunks
+	ignored      []string
 }
 
 // decodeChat reads the body of POST /v1/chat/completions into the task that the
@@ -22,7 +24,9 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 		return nil, err
 	}
 	r := &chatRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
-	r.includeUsage = f.flag(f.object(m.Get("stream_options")).Get("include_usage"), false)
+	options := f.object(m.Get("stream_options"))
+	r.includeUsage = f.flag(options.Get("include_usage"), false)
+	r.obfuscate = f.flag(options.Get("include_obfuscation"), false)
 	if n := f.count(m.Get("n"), 1, anyCount, 1); n != 1 {
 		f.fail(invalid("n", codeUnsupported, "n must be 1, got %d: this node gives one answer a request", n))
 	}
@@ -32,6 +36,9 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 	}
 	for _, message := range f.array(messages, maxItems) {
 		r.items = append(r.items, f.chatMessage(message)...)
+	}
+	if len(r.items) == 0 {
+		f.fail(invalid("messages", codeInvalidValue, "messages is empty: send at least one message"))
 	}
 	r.tools = f.tools(m.Get("tools"))
 	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
@@ -49,6 +56,7 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 		r.logprobs = top
 	}
 	r.cacheSalt = f.text(m.Get("cache_salt"))
+	r.ignored = f.ignored
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -114,7 +122,7 @@ func (f *fields) chatCall(v jsonvalue.Value) inputItem {
 	item.callID, item.idPath = f.callID(v, body, "id")
 	if custom := body.Get("custom"); custom.Kind() == jsonvalue.Object {
 		inner := f.object(custom)
-		item.name = f.need(custom, inner.Get("name"), "name")
+		item.name = f.name(custom, inner.Get("name"), "name")
 		item.arguments = customArguments(f.text(inner.Get("input")))
 		return item
 	}
@@ -123,7 +131,7 @@ func (f *fields) chatCall(v jsonvalue.Value) inputItem {
 		f.missing(v, "function")
 	}
 	inner := f.object(function)
-	item.name = f.need(function, inner.Get("name"), "name")
+	item.name = f.name(function, inner.Get("name"), "name")
 	if args := inner.Get("arguments"); args.Kind() == jsonvalue.Object {
 		item.arguments = string(args.Raw())
 	} else {

@@ -8,8 +8,10 @@ type chatOutput struct {
 	created      int64
 	chunks       bool
 	includeUsage bool
+	obfuscate    bool
 
 	buf      []byte // chunks that are not sent yet
+	from     int    // where the last of them begins
 	content  []byte
 	thoughts []byte
 	logprobs []byte // encoded entries
@@ -35,7 +37,7 @@ func newChatOutput(m *Model, req *chatRequest, now time.Time) *chatOutput {
 	}
 	return &chatOutput{
 		id: newID(prefixCompletion), model: name, created: now.Unix(),
-		chunks: req.stream, includeUsage: req.includeUsage,
+		chunks: req.stream, includeUsage: req.includeUsage, obfuscate: req.obfuscate,
 	}
 }
 
@@ -156,6 +158,7 @@ func (o *chatOutput) begin() bool {
 }
 
 func (o *chatOutput) head(object string) {
+	o.from = len(o.buf)
 	o.buf = append(o.buf, "data: "...)
 	o.buf = o.appendHead(o.buf, object)
 }
@@ -180,6 +183,9 @@ func (o *chatOutput) end(logprobs []byte, finished string) {
 	o.buf = append(o.buf, "}]"...)
 	if o.includeUsage {
 		o.buf = append(o.buf, `,"usage":null`...)
+	}
+	if o.obfuscate {
+		o.buf = appendObfuscation(o.buf, o.from)
 	}
 	o.buf = append(o.buf, "}\n\n"...)
 }

@@ -12,13 +12,17 @@ import (
 // the same tools with every turn.
 const schemaCacheBytes = 32 << 20
 
+// maxGrammarCalls bounds the calls that a grammar has room for: it spells its
+// repetitions out.
+const maxGrammarCalls = 16
+
 // constrain compiles what the answer is held to, if anything: a call where one
 // is required, the form of the text, the parameters of strict tools. It needs
 // the prompt, whose tail says whether the model thinks first.
 func (m *Model) constrain(j *job, prompt string) *requestError {
 	t := j.task
 	o := toolcall.GrammarOptions{
-		Require: t.choice.mode == choiceRequired, MaxCalls: j.lexer.MaxCalls,
+		Require: t.choice.mode == choiceRequired, MaxCalls: min(j.lexer.MaxCalls, maxGrammarCalls),
 		Thinking: m.thinking(t, prompt), Schemas: m.schemas,
 	}
 	if t.format.Kind != formatText {

@@ -5,9 +5,10 @@ package server
 // It is off for a response that is answered as one object: the same code makes
 // the items, and no event is spelled out.
 type eventWriter struct {
-	on  bool
-	buf []byte
-	seq int
+	on        bool
+	obfuscate bool // pad deltas to sizes that don't tell their text
+	buf       []byte
+	seq       int
 }
 
 // begin opens a frame. The body is one JSON object on one data line.
@@ -99,10 +100,14 @@ func (w *eventWriter) delta(kind string, p place, text, logprobs []byte, hasLogp
 	if !w.on {
 		return
 	}
+	from := len(w.buf)
 	w.beginAt(kind, p)
 	w.buf = append(w.buf, `,"delta":`...)
 	w.buf = appendString(w.buf, text)
 	w.logprobs(logprobs, hasLogprobs)
+	if w.obfuscate {
+		w.buf = appendObfuscation(w.buf, from)
+	}
 	w.end()
 }
 
@@ -117,6 +122,19 @@ func (w *eventWriter) whole(kind string, p place, field string, text, logprobs [
 	w.buf = append(w.buf, `":`...)
 	w.buf = appendString(w.buf, text)
 	w.logprobs(logprobs, hasLogprobs)
+	w.end()
+}
+
+// arguments tells the whole arguments of a function call.
+func (w *eventWriter) arguments(p place, name string, args []byte) {
+	if !w.on {
+		return
+	}
+	w.beginAt("response.function_call_arguments.done", p)
+	w.buf = append(w.buf, `,"name":`...)
+	w.buf = appendString(w.buf, name)
+	w.buf = append(w.buf, `,"arguments":`...)
+	w.buf = appendString(w.buf, args)
 	w.end()
 }
 

@@ -13,7 +13,10 @@ import (
 // fields reads typed values out of a request. The first fault sticks and later
 // reads give zero values, so that a decoder reads straight down and asks for
 // err once. An absent or null value gives the default it is read with.
-type fields struct{ err *requestError }
+type fields struct {
+	err     *requestError
+	ignored []string // what the request asks for in vain, see ignore
+}
 
 func (f *fields) fail(e *requestError) {
 	if f.err == nil {
@@ -77,6 +80,15 @@ func (f *fields) need(parent jsonvalue.Value, v jsonvalue.Value, name string) st
 		f.missing(parent, name)
 	}
 	return f.text(v)
+}
+
+// name is need for a string that must say something.
+func (f *fields) name(parent jsonvalue.Value, v jsonvalue.Value, name string) string {
+	s := f.need(parent, v, name)
+	if s == "" {
+		f.fail(invalid(parent.At(name), codeInvalidValue, "%s must not be empty", parent.At(name)))
+	}
+	return s
 }
 
 // number reads a number within [low, high].
@@ -145,6 +157,15 @@ func (f *fields) choice(v jsonvalue.Value, absent string, words ...string) strin
 	}
 	f.fail(invalid(v.Path(), codeInvalidValue, "%s must be one of %s, got %s", v.Path(), quoteList(words), describe(v)))
 	return absent
+}
+
+// oneOf is choice for a word whose absence is echoed as null.
+func (f *fields) oneOf(v jsonvalue.Value, words ...string) *string {
+	if v.Empty() {
+		return nil
+	}
+	s := f.choice(v, "", words...)
+	return &s
 }
 
 func quoteList(words []string) string {

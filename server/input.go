@@ -102,6 +102,7 @@ func (f *fields) item(v jsonvalue.Value, find recall) (item inputItem, keep bool
 		if !slices.Contains(droppedItems, kind) {
 			f.fail(invalid(v.At("type"), codeInvalidValue, "%s %q is not a known type of item", v.At("type"), clip(kind)))
 		}
+		f.pass(v.Path(), kind)
 	}
 	return item, false
 }
@@ -208,7 +209,7 @@ func (f *fields) reasoningItem(body jsonvalue.Members, item inputItem) inputItem
 func (f *fields) call(v jsonvalue.Value, body jsonvalue.Members, item inputItem, payload string) inputItem {
 	item.kind = itemCall
 	item.callID, item.idPath = f.callID(v, body, "call_id")
-	item.name = f.need(v, body.Get("name"), "name")
+	item.name = f.name(v, body.Get("name"), "name")
 	item.namespace = f.text(body.Get("namespace"))
 	if body.Get(payload).Kind() == jsonvalue.Absent {
 		f.missing(v, payload)
@@ -239,7 +240,7 @@ func (f *fields) output(v jsonvalue.Value, body jsonvalue.Members, item inputIte
 // callID reads the id of a call; an error without one names the field, so that
 // the author of an injected item finds it.
 func (f *fields) callID(v jsonvalue.Value, body jsonvalue.Members, field string) (id, path string) {
-	id, path = f.need(v, body.Get(field), field), v.At(field)
+	id, path = f.name(v, body.Get(field), field), v.At(field)
 	if len(id) > maxCallIDLength {
 		f.fail(invalid(path, codeTooLarge, "%s has %d bytes, the limit is %d", path, len(id), maxCallIDLength))
 	}

@@ -99,7 +99,7 @@ func (m *Model) reading(t *task, tools []chat.Tool) toolcall.Options {
 	o := toolcall.Options{
 		Tools: tools, Bare: t.choice.mode == choiceAuto, JSON: t.format.Kind != formatText, Lookup: m.Tokenizer.Lookup,
 	}
-	if !t.parallel {
+	if o.MaxCalls = t.maxCalls; !t.parallel {
 		o.MaxCalls = 1
 	}
 	return o

@@ -170,7 +170,9 @@ func (o *responseOutput) terminal(status string, end outcome) {
 		o.res.Error = end.err
 		o.events.failure(end.err)
 	}
-	o.res.CompletedAt = o.now()
+	if status == statusCompleted {
+		o.res.CompletedAt = o.now()
+	}
 	o.events.snapshot("response."+status, o.res)
 	o.events.done()
 }
@@ -211,7 +213,7 @@ func (o *responseOutput) end(status string) {
 		o.events.whole("response.reasoning_summary_text.done", o.at, "text", o.body, nil, false)
 		o.events.part("response.reasoning_summary_part.done", o.at, o.appendSummaryPart(o.scratch[:0]))
 	case openFunction:
-		o.events.whole("response.function_call_arguments.done", o.at, "arguments", o.body, nil, false)
+		o.events.arguments(o.at, o.tool.name, o.body)
 	case openCustom:
 		o.inputDelta(o.input.flush())
 		o.events.whole("response.custom_tool_call_input.done", o.at, "input", o.body, nil, false)

@@ -8,9 +8,11 @@ import (
 // echoed or decides how the answer is sent.
 type createRequest struct {
 	task
-	model  string // "" takes the node's
-	stream bool
-	echo   echo
+	model     string // "" takes the node's
+	stream    bool
+	obfuscate bool // pad the events of deltas
+	ignored   []string
+	echo      echo
 }
 
 // echo is what a response repeats of its request.
@@ -43,13 +45,15 @@ func decodeCreate(body jsonvalue.Value, defaults Sampling, find recall) (*create
 	}
 	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
 	f.stateless(m)
-	f.object(m.Get("stream_options"))
-	f.text(m.Get("service_tier"))
+	r.obfuscate = f.flag(f.object(m.Get("stream_options")).Get("include_obfuscation"), false)
+	f.text(m.Get("service_tier")) // a node has one, whatever it is called
+	f.ignore(m, "conversation", "prompt", "context_management", "moderation")
 	f.flag(m.Get("store"), false)
 
 	f.prompting(m, r, find)
 	f.answering(m, r, defaults)
 	f.labels(m, &r.echo)
+	r.ignored = f.ignored
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -83,8 +87,8 @@ func (f *fields) prompting(m jsonvalue.Members, r *createRequest, find recall) {
 	if r.echo.Instructions != nil {
 		r.instructions = *r.echo.Instructions
 	}
-	if m.Get("input").Empty() && r.instructions == "" {
-		f.fail(invalid("input", codeMissing, "input is required"))
+	if len(r.items) == 0 && r.instructions == "" {
+		f.nothingToRead(m.Get("input"))
 	}
 	r.tools = f.tools(m.Get("tools"))
 	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
@@ -93,12 +97,22 @@ func (f *fields) prompting(m jsonvalue.Members, r *createRequest, find recall) {
 
 	think := f.object(m.Get("reasoning"))
 	r.echo.Reasoning.Effort = f.effort(think.Get("effort"), &r.task)
-	r.echo.Reasoning.Summary = f.optional(think.Get("summary"))
+	r.echo.Reasoning.Summary = f.oneOf(think.Get("summary"), "auto", "concise", "detailed")
 	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
 
 	r.echo.Truncation = f.choice(m.Get("truncation"), "disabled", "auto", "disabled")
 	r.truncate = r.echo.Truncation == "auto"
 	r.cacheSalt = f.text(m.Get("cache_salt"))
+}
+
+// nothingToRead refuses an input without items. An empty text is one item: some
+// clients send it to see whether a node answers at all.
+func (f *fields) nothingToRead(input jsonvalue.Value) {
+	if input.Empty() {
+		f.fail(invalid("input", codeMissing, "input is required"))
+		return
+	}
+	f.fail(invalid("input", codeInvalidValue, "input holds no item for the model: send a text, or at least one message"))
 }
 
 // answering reads what decides how the answer is generated.
@@ -109,7 +123,7 @@ func (f *fields) answering(m jsonvalue.Members, r *createRequest, defaults Sampl
 
 	text := f.object(m.Get("text"))
 	r.format = f.format(text.Get("format"))
-	r.echo.Verbosity = f.optional(text.Get("verbosity"))
+	r.echo.Verbosity = f.oneOf(text.Get("verbosity"), "low", "medium", "high")
 
 	r.echo.TopLogprobs = f.count(m.Get("top_logprobs"), 0, maxTopLogprobs, 0)
 	r.logprobs = -1
@@ -117,7 +131,8 @@ func (f *fields) answering(m jsonvalue.Members, r *createRequest, defaults Sampl
 		r.logprobs = r.echo.TopLogprobs
 	}
 	r.echo.Sampling, r.echo.Format, r.echo.MaxOutputTokens = r.sampling, r.format, r.maxOutput
-	r.echo.MaxToolCalls = f.count(m.Get("max_tool_calls"), 1, anyCount, 0)
+	r.maxCalls = f.count(m.Get("max_tool_calls"), 1, anyCount, 0)
+	r.echo.MaxToolCalls = r.maxCalls
 }
 
 // labels reads what a client attaches for itself.

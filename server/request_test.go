@@ -67,6 +67,13 @@ func TestRefusalsNameThePath(t *testing.T) {
 		{`{"input":"hi","seed":"x"}`, "seed", codeInvalidType},
 		{`{"input":"hi","stream":"yes"}`, "stream", codeInvalidType},
 		{`{"input":"hi","truncation":"maybe"}`, "truncation", codeInvalidValue},
+		{`{"input":[]}`, "input", codeInvalidValue},
+		{`{"input":[{"type":"web_search_call","id":"w"}]}`, "input", codeInvalidValue},
+		{`{"input":[{"type":"function_call","call_id":"","name":"f","arguments":"{}"}]}`, "input[0].call_id", codeInvalidValue},
+		{`{"input":[{"type":"function_call","call_id":"c","name":"","arguments":"{}"}]}`, "input[0].name", codeInvalidValue},
+		{`{"input":"hi","reasoning":{"summary":"long"}}`, "reasoning.summary", codeInvalidValue},
+		{`{"input":"hi","text":{"verbosity":"mute"}}`, "text.verbosity", codeInvalidValue},
+		{`{"input":"hi","stream_options":{"include_obfuscation":"yes"}}`, "stream_options.include_obfuscation", codeInvalidType},
 		{`{"input":"hi","background":true}`, "background", codeUnsupported},
 		{`{"input":"hi","previous_response_id":"resp_x"}`, "previous_response_id", codePreviousResponse},
 		{`{"input":"hi","prompt_cache_key":"` + strings.Repeat("x", 65) + `"}`, "prompt_cache_key", codeTooLarge},
@@ -101,7 +108,6 @@ func TestTolerance(t *testing.T) {
 	n := newNode(t, "ok")
 	for _, body := range []string{
 		`{"input":"","max_output_tokens":1}`,
-		`{"input":[]}`,
 		`{"input":null,"instructions":"Say hi."}`,
 		`{"input":"hi","previous_response_id":null,"tools":null,"tool_choice":null,"metadata":null,"text":null,"temperature":null,"top_p":null,"stream":null,"parallel_tool_calls":null,"stream_options":null,"max_tool_calls":null,"reasoning":null,"instructions":null,"top_logprobs":null,"stop":null,"seed":null,"include":null,"max_output_tokens":null,"store":null,"background":null,"truncation":null,"service_tier":null,"user":null}`,
 		`{"input":"hi","client_metadata":{},"conversation":"c","request_id":"r","priority":0,"top_k":-1,"min_p":0.0,"repetition_penalty":1.0,"frequency_penalty":0.0,"presence_penalty":0.0,"stop":[],"timings_per_token":true}`,

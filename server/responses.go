@@ -47,6 +47,7 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 		return refused
 	}
 	out := s.newOutput(m, req, ex)
+	s.tellIgnored(c, req.ignored)
 	ex.note(out.res.ID, out.res.Model, req.stream, j.text, out.said)
 	stream, refused := s.submit(ctx, m, j, out.res.ID, ex)
 	if refused != nil {
@@ -54,6 +55,7 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	}
 	tr := newTranscript(m, j, out)
 	if req.stream {
+		out.events.obfuscate = req.obfuscate
 		s.streamResponse(ctx, c, stream, tr, out)
 		return nil
 	}

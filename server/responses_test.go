@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +69,33 @@ func TestOneCallWhereParallelIsOff(t *testing.T) {
 	require.Len(t, items(one, "function_call"), 1)
 	require.Empty(t, items(one, "message"))
 	require.Equal(t, "completed", one["status"])
+}
+
+func TestMaxToolCalls(t *testing.T) {
+	n := newNode(t, call(`{"city": "Paris"}`)+"\n"+call(`{"city": "Rome"}`)+call(`{"city": "Oslo"}`))
+	for _, row := range []struct {
+		limit string
+		calls int
+	}{{`1`, 1}, {`2`, 2}, {`1000000`, 3}, {`null`, 3}, {`2,"parallel_tool_calls":false`, 1}} {
+		for _, choice := range []string{"auto", "required"} {
+			one, _ := n.both(`{"input":"weather?","tool_choice":"` + choice + `","max_tool_calls":` + row.limit + `,` + weatherTool + `}`)
+			require.Len(t, items(one, "function_call"), row.calls, row.limit)
+			require.Equal(t, "completed", one["status"])
+		}
+	}
+}
+
+func TestToolChoiceIsEchoedWhole(t *testing.T) {
+	n := newNode(t, "ok")
+	for sent, want := range map[string]string{
+		`{"type":"function","function":{"name":"weather"}}`:                        `{"type":"function","name":"weather"}`,
+		`{"type": "function", "name": "weather"}`:                                  `{"type":"function","name":"weather"}`,
+		`{"type":"allowed_tools","tools":[{"type": "function","name":"weather"}]}`: `{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"weather"}]}`,
+	} {
+		raw, err := json.Marshal(n.create(`{"input":"hi","tool_choice":` + sent + `,` + weatherTool + `}`)["tool_choice"])
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(raw))
+	}
 }
 
 func TestCutAnswerIsIncomplete(t *testing.T) {

@@ -12,6 +12,7 @@ type task struct {
 	tools        toolset
 	choice       toolChoice
 	parallel     bool // several calls in one answer are welcome
+	maxCalls     int  // of one answer; 0 sets no limit
 	format       textFormat
 
 	sampling  sampling

@@ -44,11 +44,12 @@ func (f *fields) toolChoice(v jsonvalue.Value, set *toolset) toolChoice {
 // choiceObject reads {type: function, name} and {type: allowed_tools, mode, tools}.
 func (f *fields) choiceObject(v jsonvalue.Value, set *toolset) toolChoice {
 	body := f.object(v)
-	c := toolChoice{mode: choiceRequired, echo: appendCompact(nil, v.Raw())}
+	c := toolChoice{mode: choiceRequired}
 	switch kind := f.need(v, body.Get("type"), "type"); kind {
 	case "":
 	case "function", "custom":
 		c.names = f.named(v, body, kind, set)
+		c.echo = f.echoNamed(body, kind)
 	case "allowed_tools":
 		if nested := body.Get("allowed_tools"); nested.Kind() == jsonvalue.Object {
 			v, body = nested, f.object(nested)
@@ -64,6 +65,7 @@ func (f *fields) choiceObject(v jsonvalue.Value, set *toolset) toolChoice {
 		if f.err == nil && c.mode == choiceRequired && len(c.names) == 0 {
 			f.fail(invalid(list.Path(), codeInvalidValue, "%s names no function or custom tool of the request", list.Path()))
 		}
+		c.echo = echoAllowed(c.mode, list)
 		if c.names == nil {
 			c.mode = choiceNone
 		}
@@ -71,6 +73,29 @@ func (f *fields) choiceObject(v jsonvalue.Value, set *toolset) toolChoice {
 		f.fail(invalid(v.At("type"), codeUnsupported, "%s %q is not available on this node, which runs function and custom tools only", v.At("type"), clip(kind)))
 	}
 	return c
+}
+
+// echoNamed returns the choice of one tool, flat, also where it came as chat
+// nests it.
+func (f *fields) echoNamed(body jsonvalue.Members, kind string) json.RawMessage {
+	if nested := body.Get(kind); nested.Kind() == jsonvalue.Object {
+		body = f.object(nested)
+	}
+	dst := append([]byte(`{"type":"`), kind...)
+	dst = append(dst, `","name":`...)
+	dst = appendString(dst, f.text(body.Get("name")))
+	if space := f.text(body.Get("namespace")); space != "" {
+		dst = append(dst, `,"namespace":`...)
+		dst = appendString(dst, space)
+	}
+	return append(dst, '}')
+}
+
+// echoAllowed returns allowed_tools with the mode, which clients may leave out.
+func echoAllowed(mode string, list jsonvalue.Value) json.RawMessage {
+	dst := append([]byte(`{"type":"allowed_tools","mode":"`), mode...)
+	dst = append(dst, `","tools":`...)
+	return append(appendCompact(dst, list.Raw()), '}')
 }
 
 // allowed resolves one entry of allowed_tools; hosted tools are passed over.

@@ -47,6 +47,8 @@ func (f *fields) tools(v jsonvalue.Value) toolset {
 			set.add(f, t, f.tool(t, body, kind))
 		case "namespace":
 			f.namespace(&set, t, body)
+		default:
+			f.pass(t.Path(), kind)
 		}
 	}
 	return set
@@ -113,6 +115,7 @@ func (f *fields) namespace(set *toolset, v jsonvalue.Value, body jsonvalue.Membe
 		}
 		kind := f.toolType(inner, b)
 		if kind != "function" && kind != "custom" {
+			f.pass(inner.Path(), kind)
 			continue
 		}
 		t := f.tool(inner, b, kind)

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"quern/server/jsonvalue"
+)
+
+// ignoredHeader lists what a request asked for in vain. Agents send such things
+// unasked, so that they are no reason to refuse it; the author of a program who
+// wonders why nothing comes of them finds them here.
+const ignoredHeader = "X-Quern-Ignored"
+
+// maxIgnored bounds the list: a long history may hold hundreds of such items.
+const maxIgnored = 32
+
+// pass notes something that is passed over: a path, and what stands there.
+func (f *fields) pass(path, what string) {
+	if len(f.ignored) < maxIgnored {
+		f.ignored = append(f.ignored, path+"="+clip(what))
+	}
+}
+
+// ignore notes the fields that are there and that this node does nothing with.
+func (f *fields) ignore(m jsonvalue.Members, names ...string) {
+	for _, name := range names {
+		if !m.Get(name).Empty() && len(f.ignored) < maxIgnored {
+			f.ignored = append(f.ignored, name)
+		}
+	}
+}
+
+// tellIgnored says in the answer's header and in the log what was passed over.
+func (s *Server) tellIgnored(c *gin.Context, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	c.Header(ignoredHeader, headerText(strings.Join(list, ", ")))
+	s.log.LogAttrs(context.Background(), slog.LevelDebug, "parts of a request are ignored",
+		slog.String("request_id", exchangeOf(c).requestID), slog.Any("ignored", list))
+}
+
+// headerText replaces what can't stand in a header.
+func headerText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e {
+			return '?'
+		}
+		return r
+	}, text)
+}
