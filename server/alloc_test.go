@@ -20,7 +20,7 @@ func TestADeltaAllocatesNothing(t *testing.T) {
 		o.events.buf = o.events.buf[:0]
 		o.text(delta, nil)
 	}))
-	c := &chatOutput{id: "chatcmpl-1", model: "m", chunks: true, content: make([]byte, 0, 1<<20)}
+	c := &chatOutput{chunkWriter: chunkWriter{id: "chatcmpl-1", model: "m", on: true}, content: make([]byte, 0, 1<<20)}
 	c.start()
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		c.buf = c.buf[:0]

@@ -23,17 +23,7 @@ func (n *node) chatStream(body string) []object {
 	res, out := n.do("POST", "/v1/chat/completions", `{"stream":true,`+strings.TrimPrefix(body, "{"))
 	require.Equal(n.t, 200, res.StatusCode, out)
 	require.Equal(n.t, "text/event-stream", res.Header.Get("Content-Type"))
-	require.True(n.t, strings.HasSuffix(out, "data: [DONE]\n\n"), out)
-	var chunks []object
-	for frame := range strings.SplitSeq(strings.TrimSuffix(out, "\n\ndata: [DONE]\n\n"), "\n\n") {
-		if strings.HasPrefix(frame, ":") {
-			continue
-		}
-		var o object
-		require.NoError(n.t, json.Unmarshal([]byte(strings.TrimPrefix(frame, "data: ")), &o), frame)
-		chunks = append(chunks, o)
-	}
-	return chunks
+	return chunksOf(n.t, out)
 }
 
 // join adds chunks up to the message that they tell.
@@ -129,7 +119,15 @@ func TestChatRefusals(t *testing.T) {
 		{`{"messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`, "messages[0].tool_call_id"},
 		{`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "messages[0].content[0]"},
 		{`{"messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`, "messages[0].tool_calls[0].function"},
+		{`{"messages":[]}`, "messages"},
+		{`{"messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"","function":{"name":"f"}}]}]}`, "messages[1].tool_calls[0].id"},
 		{`{"messages":[{"role":"user","content":"x"}],"n":2}`, "n"},
+		{`{"messages":[{"role":"user","content":"x"}],"logit_bias":{"1":2}}`, "logit_bias"},
+		{`{"messages":[{"role":"user","content":"x"}],"functions":[{"name":"f"}]}`, "functions"},
+		{`{"messages":[{"role":"user","content":"x"}],"modalities":["text","audio"]}`, "modalities[1]"},
+		{`{"messages":[{"role":"user","content":"x"}],"stream_options":[]}`, "stream_options"},
+		{`{"messages":[{"role":"user","content":"x"}],"metadata":[]}`, "metadata"},
+		{`{"messages":[{"role":"user","content":"x"}],"user":5}`, "user"},
 		{`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{}}]}`, "tools[0].function.name"},
 		{`{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"a"}}}`, "response_format.json_schema.schema"},
 		{`{"messages":[{"role":"user","content":"` + strings.Repeat("x", 3000) + `"}]}`, "messages"},

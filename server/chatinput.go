@@ -8,11 +8,9 @@ import (
 // chatRequest is the body of POST /v1/chat/completions.
 type chatRequest struct {
 	task
-	model        string
-	stream       bool
-	includeUsage bool // a last chunk with the usage
-	obfuscate    bool // pad the chunks
-	ignored      []string
+	chunking
+	model   string
+	ignored []string
 }
 
 // decodeChat reads the body of POST /v1/chat/completions into the task that the
@@ -23,13 +21,9 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 	if err != nil {
 		return nil, err
 	}
-	r := &chatRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
-	options := f.object(m.Get("stream_options"))
-	r.includeUsage = f.flag(options.Get("include_usage"), false)
-	r.obfuscate = f.flag(options.Get("include_obfuscation"), false)
-	if n := f.count(m.Get("n"), 1, anyCount, 1); n != 1 {
-		f.fail(invalid("n", codeUnsupported, "n must be 1, got %d: this node gives one answer a request", n))
-	}
+	r := &chatRequest{model: f.text(m.Get("model")), chunking: f.chunking(m)}
+	f.oneAnswer(m)
+	f.chatOnly(m)
 	messages := m.Get("messages")
 	if messages.Empty() {
 		f.missing(body, "messages")
@@ -61,6 +55,47 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 		return nil, f.err
 	}
 	return r, nil
+}
+
+// chunking reads how the answer is sent.
+func (f *fields) chunking(m jsonvalue.Members) chunking {
+	options := f.object(m.Get("stream_options"))
+	return chunking{
+		stream:       f.flag(m.Get("stream"), false),
+		includeUsage: f.flag(options.Get("include_usage"), false),
+		obfuscate:    f.flag(options.Get("include_obfuscation"), false),
+	}
+}
+
+// oneAnswer refuses what neither chat completions nor completions do here, and
+// checks the labels of a request, which change nothing.
+func (f *fields) oneAnswer(m jsonvalue.Members) {
+	for _, field := range []string{"n", "best_of"} {
+		if n := f.count(m.Get(field), 1, anyCount, 1); n != 1 {
+			f.fail(invalid(field, codeUnsupported, "%s must be 1, got %d: this node gives one answer a request", field, n))
+		}
+	}
+	if len(f.object(m.Get("logit_bias"))) > 0 {
+		f.fail(invalid("logit_bias", codeUnsupported, "logit_bias is not supported by this node"))
+	}
+	for _, field := range []string{"user", "service_tier"} {
+		f.text(m.Get(field))
+	}
+	f.flag(m.Get("store"), false)
+	f.metadata(m.Get("metadata"))
+}
+
+// chatOnly refuses the old way of declaring tools and answers that are no text.
+func (f *fields) chatOnly(m jsonvalue.Members) {
+	if list := m.Get("functions"); len(f.array(list, maxTools)) > 0 {
+		f.fail(invalid("functions", codeUnsupported, "functions is not supported: declare them as tools"))
+	}
+	for _, kind := range f.array(m.Get("modalities"), maxParts) {
+		if f.text(kind) != "text" {
+			f.fail(invalid(kind.Path(), codeUnsupported, "%s: the model answers with text only", kind.Path()))
+		}
+	}
+	f.ignore(m, "web_search_options", "audio", "prediction")
 }
 
 // chatMessage reads one message as the items that it stands for.
@@ -105,6 +140,9 @@ func (f *fields) assistantMessage(v jsonvalue.Value, body jsonvalue.Members, tex
 		out = append(out, inputItem{kind: itemReasoning, text: thoughts, path: v.Path()})
 	}
 	calls := f.array(body.Get("tool_calls"), maxParts)
+	if text.text == "" {
+		text.text = f.text(body.Get("refusal"))
+	}
 	if text.text != "" || len(calls) == 0 {
 		text.role = chat.Assistant
 		out = append(out, text)

@@ -4,14 +4,7 @@ import "time"
 
 // chatOutput makes a chat completion, whole and as chunks.
 type chatOutput struct {
-	id, model    string
-	created      int64
-	chunks       bool
-	includeUsage bool
-	obfuscate    bool
-
-	buf      []byte // chunks that are not sent yet
-	from     int    // where the last of them begins
+	chunkWriter
 	content  []byte
 	thoughts []byte
 	logprobs []byte // encoded entries
@@ -28,17 +21,15 @@ type chatCall struct {
 	args []byte
 }
 
-var _ sink = (*chatOutput)(nil)
+var _ completion = (*chatOutput)(nil)
 
 func newChatOutput(m *Model, req *chatRequest, now time.Time) *chatOutput {
 	name := req.model
 	if name == "" {
 		name = m.ID
 	}
-	return &chatOutput{
-		id: newID(prefixCompletion), model: name, created: now.Unix(),
-		chunks: req.stream, includeUsage: req.includeUsage, obfuscate: req.obfuscate,
-	}
+	return &chatOutput{chunkWriter: newChunkWriter(
+		newID(prefixCompletion), name, "chat.completion", "chat.completion.chunk", req.chunking, now)}
 }
 
 // start opens the stream with the role.
@@ -124,79 +115,35 @@ func (o *chatOutput) callEnd(bool) {
 func (o *chatOutput) finish(end outcome) {
 	o.callEnd(true)
 	o.usage = end.usage
-	switch {
-	case end.cut:
-		o.finished = "length"
-	case len(o.calls) > 0:
-		o.finished = "tool_calls"
-	default:
-		o.finished = "stop"
-	}
-	if !o.chunks {
+	o.finished = finishReason(end, len(o.calls))
+	if !o.on {
 		return
 	}
 	if end.err != nil {
-		o.buf = append(o.buf, `data: {"error":`...)
-		o.buf = appendErrorObject(o.buf, end.err)
-		o.buf = append(o.buf, "}\n\n"...)
+		o.failure(end.err)
 	} else {
 		o.begin()
 		o.end(nil, o.finished)
-		o.usageChunk()
+		o.usageChunk(o.usage)
 	}
-	o.buf = append(o.buf, "data: [DONE]\n\n"...)
+	o.done()
 }
 
 // begin opens a chunk up to the fields of its delta; false where no chunks are
 // wanted.
 func (o *chatOutput) begin() bool {
-	if o.chunks {
-		o.head("chat.completion.chunk")
+	if o.on {
+		o.head()
 		o.buf = append(o.buf, `,"choices":[{"index":0,"delta":{`...)
 	}
-	return o.chunks
-}
-
-func (o *chatOutput) head(object string) {
-	o.from = len(o.buf)
-	o.buf = append(o.buf, "data: "...)
-	o.buf = o.appendHead(o.buf, object)
-}
-
-func (o *chatOutput) appendHead(dst []byte, object string) []byte {
-	dst = append(dst, `{"id":"`...)
-	dst = append(dst, o.id...)
-	dst = append(dst, `","object":"`...)
-	dst = append(dst, object...)
-	dst = append(dst, `","created":`...)
-	dst = appendInt(dst, o.created)
-	dst = append(dst, `,"model":`...)
-	return appendString(dst, o.model)
+	return o.on
 }
 
 // end closes a chunk.
 func (o *chatOutput) end(logprobs []byte, finished string) {
 	o.buf = append(o.buf, `},"logprobs":`...)
 	o.buf = appendChatLogprobs(o.buf, logprobs)
-	o.buf = append(o.buf, `,"finish_reason":`...)
-	o.buf = appendStringOrNull(o.buf, finished)
-	o.buf = append(o.buf, "}]"...)
-	if o.includeUsage {
-		o.buf = append(o.buf, `,"usage":null`...)
-	}
-	if o.obfuscate {
-		o.buf = appendObfuscation(o.buf, o.from)
-	}
-	o.buf = append(o.buf, "}\n\n"...)
-}
-
-func (o *chatOutput) usageChunk() {
-	if o.includeUsage {
-		o.head("chat.completion.chunk")
-		o.buf = append(o.buf, `,"choices":[],"usage":`...)
-		o.buf = o.usage.appendChat(o.buf)
-		o.buf = append(o.buf, "}\n\n"...)
-	}
+	o.tail(finished)
 }
 
 func appendChatLogprobs(dst, entries []byte) []byte {
@@ -208,9 +155,9 @@ func appendChatLogprobs(dst, entries []byte) []byte {
 	return append(dst, `],"refusal":null}`...)
 }
 
-// completion appends the whole object.
-func (o *chatOutput) completion(dst []byte) []byte {
-	dst = o.appendHead(dst, "chat.completion")
+// whole appends the whole object.
+func (o *chatOutput) whole(dst []byte) []byte {
+	dst = o.appendHead(dst, o.object)
 	dst = append(dst, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
 	if len(o.content) == 0 && len(o.calls) > 0 {
 		dst = append(dst, "null"...)
@@ -259,6 +206,3 @@ func (c *chatCall) append(dst []byte) []byte {
 	dst = append(dst, `,"`+field+`":`...)
 	return append(appendString(dst, c.args), '}')
 }
-
-// said is the completion so far, for the log.
-func (o *chatOutput) said() string { return string(o.completion(nil)) }

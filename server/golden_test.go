@@ -21,6 +21,8 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`"(resp|msg|fc|call|rs|ctc)_[0-9a-f]{32}"`), `"${1}_ID"`},
 	{regexp.MustCompile(`"chatcmpl-[0-9a-f]{32}"`), `"chatcmpl-ID"`},
+	{regexp.MustCompile(`"cmpl-[0-9a-f]{32}"`), `"cmpl-ID"`},
+	{regexp.MustCompile(`"obfuscation":"[\w-]+"`), `"obfuscation":"PAD"`},
 	{regexp.MustCompile(`"(created|created_at|completed_at)":\d+`), `"$1":0`},
 }
 
@@ -36,6 +38,9 @@ func TestTranscripts(t *testing.T) {
 		{"empty", "", "/v1/responses", `{"stream":true,"input":"hi"}`},
 		{"logprobs", "Hi", "/v1/responses", `{"stream":true,"input":"hi","top_logprobs":1}`},
 		{"chat", "<think>\nso\n</think>\n\nHi." + call(`{"city": "Paris"}`), "/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}],` + weatherTool + `}`},
+		{"obfuscated", "Hi.", "/v1/responses", `{"stream":true,"input":"hi","stream_options":{"include_obfuscation":true}}`},
+		{"namespace", `<tool_call>{"name": "mcp__demo__add", "arguments": {"a": 1}}</tool_call>`, "/v1/responses", `{"stream":true,"input":"hi","tools":[{"type":"namespace","name":"mcp__demo","tools":[{"type":"function","name":"add"}]},{"type":"web_search"}]}`},
+		{"completion", "Hi.", "/v1/completions", `{"stream":true,"stream_options":{"include_usage":true},"prompt":"hi","logprobs":1}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			n := newNode(t, row.answer)

@@ -14,6 +14,7 @@ const (
 	prefixCustom     = "ctc_"
 	prefixReasoning  = "rs_"
 	prefixCompletion = "chatcmpl-"
+	prefixText       = "cmpl-"
 	prefixRequest    = "req_"
 )
 

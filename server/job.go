@@ -19,7 +19,8 @@ type job struct {
 	text    string // the prompt as rendered
 	tokens  []tokenizer.Token
 	params  engine.SamplerParams
-	opening string // of a forced call, the end of the prompt
+	opening string           // of a forced call, the end of the prompt
+	format  *toolcall.Format // nil is the model's
 	lexer   toolcall.Options
 	relaxed []toolcall.Diag // what the grammar does not hold the model to
 }

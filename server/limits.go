@@ -11,7 +11,7 @@ const (
 	maxTools        = 2_000
 	maxNameLength   = 128 // characters of a tool's name
 	maxCallIDLength = 512
-	maxStops        = 16
+	maxStops        = 64
 	maxStopLength   = 1000 // characters
 	maxTopLogprobs  = 20
 	maxMetadata     = 16

@@ -44,6 +44,7 @@ func (s *Server) routes() http.Handler {
 
 	api.POST("/v1/responses", s.handle(s.createResponse))
 	api.POST("/v1/chat/completions", s.handle(s.createChat))
+	api.POST("/v1/completions", s.handle(s.createText))
 	return r
 }
 
@@ -52,7 +53,7 @@ func (s *Server) noRoute(c *gin.Context) {
 	path := c.Request.URL.Path
 	e := notFound("", "unknown_url", "there is no %s %s on this server", c.Request.Method, clip(path))
 	if !strings.HasPrefix(path, "/v1") {
-		for _, known := range []string{"/responses", "/chat/completions", "/models"} {
+		for _, known := range []string{"/responses", "/chat/completions", "/completions", "/models"} {
 			if path == known || strings.HasPrefix(path, known+"/") {
 				e.Message += "; it is at /v1" + clip(path)
 			}

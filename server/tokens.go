@@ -181,13 +181,7 @@ func (s *Server) detokenize(c *gin.Context) *requestError {
 	if list.Empty() {
 		f.missing(body, "tokens")
 	}
-	var tokens []tokenizer.Token
-	for _, v := range f.array(list, maxDetokenize) {
-		tokens = append(tokens, tokenizer.Token(f.count(v, 0, m.Tokenizer.Vocab().Size()-1, 0)))
-		if f.err != nil {
-			break
-		}
-	}
+	tokens := f.tokens(f.array(list, maxDetokenize), m.Tokenizer.Vocab().Size())
 	if f.err != nil {
 		return f.err
 	}

@@ -33,8 +33,12 @@ type transcript struct {
 }
 
 func newTranscript(m *Model, j *job, s sink) *transcript {
+	format := &m.Format
+	if j.format != nil {
+		format = j.format
+	}
 	t := &transcript{
-		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(&m.Format, j.lexer),
+		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(format, j.lexer),
 		task: j.task, vocab: m.Tokenizer,
 	}
 	if len(j.task.stops) > 0 {

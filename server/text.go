@@ -1,0 +1,51 @@
+package server
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// createText is POST /v1/completions, which editors use to fill gaps: the same
+// way as createChat, but for the template and the reading of the answer.
+func (s *Server) createText(c *gin.Context) *requestError {
+	m, refused := s.ready()
+	if refused != nil {
+		return refused
+	}
+	body, refused := s.readBody(c)
+	if refused != nil {
+		return refused
+	}
+	req, refused := decodeText(body, m.Defaults, m.Tokenizer.Vocab().Size())
+	if refused != nil {
+		return refused
+	}
+	if !m.named(req.model) {
+		return s.unknownModel(req.model)
+	}
+	s.tellIgnored(c, req.ignored)
+	out := newTextOutput(m, req, time.Now())
+	prepare := func() (*job, *requestError) {
+		j, refused := m.prepareText(req)
+		if refused == nil && req.echo {
+			out.content = append(out.content, j.text...)
+		}
+		return j, refused
+	}
+	return textParams(s.complete(c, m, out, &out.chunkWriter, prepare))
+}
+
+// textParams gives a refusal the names that completions have for the same things.
+func textParams(e *requestError) *requestError {
+	if e == nil {
+		return nil
+	}
+	switch e.Param {
+	case "input":
+		e.Param = "prompt"
+	case "max_output_tokens":
+		e.rename("max_tokens")
+	}
+	return e
+}
