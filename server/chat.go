@@ -33,8 +33,8 @@ func (s *Server) readChat(c *gin.Context) (*Model, *chatRequest, *requestError) 
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if !m.named(req.model) {
-		return nil, nil, s.unknownModel(req.model)
+	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
+		return nil, nil, refused
 	}
 	return m, req, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -97,10 +98,35 @@ func appendErrorObject(dst []byte, e *requestError) []byte {
 	return append(dst, '}')
 }
 
+// present is a refusal as the profile tells it.
+func (k *contract) present(e *requestError) *requestError {
+	told := *e
+	told.Status = cmp.Or(k.statuses[e.Status], e.Status)
+	if k.hideWaiting && told.Status == http.StatusTooManyRequests {
+		told.RetryAfter = 0
+	}
+	return &told
+}
+
+// appendError appends the body of a refusal.
+func (k *contract) appendError(dst []byte, e *requestError) []byte {
+	dst = append(dst, '{')
+	if k.errorCode {
+		dst = append(dst, `"errorCode":`...)
+		dst = appendString(dst, cmp.Or(e.Code, e.Type))
+		dst = append(dst, `,"message":`...)
+		dst = appendString(dst, e.Message)
+		dst = append(dst, `,"status":`...)
+		dst = append(appendInt(dst, e.Status), ',')
+	}
+	dst = append(dst, `"error":`...)
+	return append(appendErrorObject(dst, e), '}', '\n')
+}
+
 // writeError answers a request that has not been answered yet.
-func writeError(w http.ResponseWriter, e *requestError) {
-	body := append([]byte(`{"error":`), appendErrorObject(nil, e)...)
-	body = append(body, '}', '\n')
+func (k *contract) writeError(w http.ResponseWriter, e *requestError) {
+	e = k.present(e)
+	body := k.appendError(nil, e)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))

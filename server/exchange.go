@@ -83,7 +83,7 @@ func (s *Server) recovered(c *gin.Context, ex *exchange, p any) {
 	s.log.Error("a handler panicked", "request_id", ex.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	c.Abort()
 	if !c.Writer.Written() {
-		writeError(c.Writer, internal("the request failed inside the node; it has been logged"))
+		s.contract.writeError(c.Writer, internal("the request failed inside the node; it has been logged"))
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *Server) recovered(c *gin.Context, ex *exchange, p any) {
 func (s *Server) refuse(c *gin.Context, e *requestError) {
 	exchangeOf(c).err = e
 	c.Abort()
-	writeError(c.Writer, e)
+	s.contract.writeError(c.Writer, e)
 }
 
 // logLine writes what happened. Probes are logged at debug level: they come

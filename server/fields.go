@@ -14,14 +14,24 @@ import (
 // reads give zero values, so that a decoder reads straight down and asks for
 // err once. An absent or null value gives the default it is read with.
 type fields struct {
-	err     *requestError
-	ignored []string // what the request asks for in vain, see ignore
+	contract      *contract // nil is the open profile, see rules
+	err           *requestError
+	unimplemented *requestError // refuses the request if nothing else does
+	ignored       []string      // what the request asks for in vain, see ignore
 }
 
 func (f *fields) fail(e *requestError) {
 	if f.err == nil {
 		f.err = e
 	}
+}
+
+// fault is what refuses the request.
+func (f *fields) fault() *requestError {
+	if f.err != nil {
+		return f.err
+	}
+	return f.unimplemented
 }
 
 // wrongType refuses a value whose type is not the wanted one.

@@ -82,6 +82,10 @@ func (f *fields) item(v jsonvalue.Value, find recall) (item inputItem, keep bool
 	if f.err != nil {
 		return item, false
 	}
+	if slices.Contains(f.rules().ignoredItems, kind) {
+		f.pass(v.Path(), kind)
+		return item, false
+	}
 	switch kind {
 	case "message":
 		return f.message(v, body, item), true
@@ -160,6 +164,10 @@ func (f *fields) content(v jsonvalue.Value) string {
 		}
 		if part.Kind() != jsonvalue.Object {
 			f.wrongType(part, "an object")
+		}
+		if kind, _ := part.Field("type").Text(); slices.Contains(f.rules().ignoredParts, kind) {
+			f.pass(part.Path(), kind)
+			continue
 		}
 		texts = append(texts, f.part(part))
 		if f.err != nil {

@@ -46,6 +46,7 @@ type Facts struct {
 	Architecture  string
 	Parameters    int64 // count of weights
 	Quantization  string
+	Device        string // kind: cpu, cuda
 	SizeBytes     int64
 	ContextTrain  int // the window it was trained for
 	KVType        string

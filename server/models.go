@@ -32,7 +32,7 @@ func (s *Server) getModel(c *gin.Context) *requestError {
 		s.listModels(c)
 		return nil
 	}
-	if m == nil || !m.named(id) {
+	if s.find(m, id) == nil {
 		return s.unknownModel(id)
 	}
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(m.appendEntry(nil, id), '\n'))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -36,6 +37,7 @@ type responseOutput struct {
 	events   eventWriter
 	remember func(id string, item []byte)
 	now      func() time.Time
+	cutEvent string // ends a response that was cut; "" is response.incomplete
 
 	open     openItem
 	last     openItem // kind of the item before, for the rules of finish
@@ -173,7 +175,11 @@ func (o *responseOutput) terminal(status string, end outcome) {
 	if status == statusCompleted {
 		o.res.CompletedAt = o.now()
 	}
-	o.events.snapshot("response."+status, o.res)
+	event := "response." + status
+	if status == statusIncomplete {
+		event = cmp.Or(o.cutEvent, event)
+	}
+	o.events.snapshot(event, o.res)
 	o.events.done()
 }
 

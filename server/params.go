@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"strings"
 
 	"quern/models/chat"
@@ -19,6 +20,9 @@ func (f *fields) sampling(body jsonvalue.Members, d Sampling) sampling {
 		Presence:    f.number(body.Get("presence_penalty"), -2, 2, d.PresencePenalty),
 		Frequency:   f.number(body.Get("frequency_penalty"), -2, 2, d.FrequencyPenalty),
 		Repeat:      f.number(body.Get("repeat_penalty"), 0.01, 10, d.RepeatPenalty),
+	}
+	if v := body.Get("top_p"); f.rules().topPAboveZero && !v.Empty() && s.TopP == 0 {
+		f.fail(invalid(v.Path(), codeInvalidValue, "%s must be greater than 0", v.Path()))
 	}
 	s.Repeat = f.number(body.Get("repetition_penalty"), 0.01, 10, s.Repeat)
 	s.TopK = max(s.TopK, 0)
@@ -54,7 +58,7 @@ func (f *fields) stops(v jsonvalue.Value) []string {
 	case jsonvalue.String:
 		list = []jsonvalue.Value{v}
 	case jsonvalue.Array:
-		list = f.array(v, maxStops)
+		list = f.array(v, cmp.Or(f.rules().maxStops, maxStops))
 	default:
 		f.wrongType(v, "a string or an array of strings")
 	}

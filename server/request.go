@@ -37,12 +37,13 @@ type echo struct {
 
 // decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
 // nothing to a node are passed over; what it can't do is refused by name.
-func decodeCreate(body jsonvalue.Value, defaults Sampling, find recall) (*createRequest, *requestError) {
-	f := &fields{}
+func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find recall) (*createRequest, *requestError) {
+	f := &fields{contract: k}
 	m, err := f.body(body)
 	if err != nil {
 		return nil, err
 	}
+	m = f.keepTo(body, m)
 	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
 	f.stateless(m)
 	r.obfuscate = f.flag(f.object(m.Get("stream_options")).Get("include_obfuscation"), false)
@@ -53,9 +54,13 @@ func decodeCreate(body jsonvalue.Value, defaults Sampling, find recall) (*create
 	f.prompting(m, r, find)
 	f.answering(m, r, defaults)
 	f.labels(m, &r.echo)
+	r.plain = k.plainOutput
+	if k.provider {
+		r.requirements = f.requirements(m.Get("provider"))
+	}
 	r.ignored = f.ignored
-	if f.err != nil {
-		return nil, f.err
+	if refused := f.fault(); refused != nil {
+		return nil, refused
 	}
 	return r, nil
 }

@@ -29,12 +29,12 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
-	req, refused := decodeCreate(body, m.Defaults, s.recallFor(ex))
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex))
 	if refused != nil {
 		return refused
 	}
-	if !m.named(req.model) {
-		return s.unknownModel(req.model)
+	if refused := s.admit(m, ex, req.model, &req.task); refused != nil {
+		return refused
 	}
 	ctx, leave, refused := s.enter(c)
 	if refused != nil {
@@ -91,6 +91,7 @@ func (s *Server) newOutput(m *Model, req *createRequest, ex *exchange) *response
 		res:      newResource(name, &req.echo, time.Now()),
 		remember: func(id string, item []byte) { s.recent.put(owner, id, item) },
 		now:      time.Now,
+		cutEvent: s.contract.cutEvent,
 	}
 }
 

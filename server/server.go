@@ -10,7 +10,7 @@ import (
 // Config is what a server needs to know besides its model.
 type Config struct {
 	APIKeys  []string // none: everybody may call
-	Contract string   // profile of the wire contract; "open" is the only one so far
+	Contract string   // profile of the wire contract; "" is open
 	MaxBody  int64    // bytes of a request body; 0 takes 64 MiB
 	// RequestTimeout ends a request, waiting and running; 0 sets no limit.
 	RequestTimeout time.Duration
@@ -26,6 +26,8 @@ type Config struct {
 	// MaxOutputTokens bounds answers whose request sets no limit; 0 leaves it to
 	// the context window.
 	MaxOutputTokens int
+	// Node is what the node says of itself to requests that want a certain worker.
+	Node []Fact
 	// CacheIsolation keeps the cached prefixes of each API key to itself.
 	CacheIsolation bool
 
@@ -54,29 +56,27 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Contract == "" {
-		c.Contract = "open"
-	}
 	return c
 }
 
 // Server answers HTTP for one model. Its methods may be called on any goroutine.
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	keys    keyring
-	model   atomic.Pointer[Model]
-	gate    *gate
-	recent  *recentItems
-	metrics *metrics
-	handler http.Handler
+	cfg      Config
+	log      *slog.Logger
+	contract *contract
+	keys     keyring
+	model    atomic.Pointer[Model]
+	gate     *gate
+	recent   *recentItems
+	metrics  *metrics
+	handler  http.Handler
 }
 
 // New makes a server that answers 503 until it has a model.
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, keys: newKeyring(cfg.APIKeys),
+		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract), keys: newKeyring(cfg.APIKeys),
 		gate: newGate(), recent: newRecentItems(), metrics: newMetrics(),
 	}
 	s.handler = s.routes()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ func (s *Server) refusalOf(err error) *requestError {
 	case errors.Is(err, engine.ErrQueueFull):
 		wait := s.queueWait()
 		return &requestError{
-			Status: http.StatusTooManyRequests, Type: typeTooMany, Code: codeOverloaded, RetryAfter: wait,
+			Status: cmp.Or(s.contract.queueFull, http.StatusTooManyRequests), Type: typeTooMany,
+			Code: cmp.Or(s.contract.queueFullCode, codeOverloaded), RetryAfter: wait,
 			Message: fmt.Sprintf("the queue of this node is full, try again in %ds", int(wait.Seconds())),
 		}
 	case errors.Is(err, errShutdown):

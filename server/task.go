@@ -24,6 +24,9 @@ type task struct {
 	effort   string // reasoning effort in the template's words; "" is its default
 	kwargs   []chat.KV
 
+	plain        bool          // one message, then the calls, no reasoning
+	requirements []requirement // of the node that may do it
+
 	truncate  bool   // drop the oldest turns of an input that is too long
 	cacheSalt string // separates the prefix cache from that of others
 }

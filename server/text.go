@@ -21,8 +21,8 @@ func (s *Server) createText(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
-	if !m.named(req.model) {
-		return s.unknownModel(req.model)
+	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
+		return refused
 	}
 	s.tellIgnored(c, req.ignored)
 	out := newTextOutput(m, req, time.Now())

@@ -20,12 +20,12 @@ func (s *Server) readPrompt(c *gin.Context) (*job, *requestError) {
 	if refused != nil {
 		return nil, refused
 	}
-	req, refused := decodeCreate(body, m.Defaults, s.recallFor(exchangeOf(c)))
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(exchangeOf(c)))
 	if refused != nil {
 		return nil, refused
 	}
-	if !m.named(req.model) {
-		return nil, s.unknownModel(req.model)
+	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
+		return nil, refused
 	}
 	return m.prepare(&req.task)
 }

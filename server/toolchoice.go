@@ -30,6 +30,7 @@ func (f *fields) toolChoice(v jsonvalue.Value, set *toolset) toolChoice {
 	case jsonvalue.String:
 		c.mode = f.choice(v, choiceAuto, choiceAuto, choiceNone, choiceRequired)
 		c.echo = v.Raw()
+		f.choosable(v, c.mode)
 	case jsonvalue.Object:
 		c = f.choiceObject(v, set)
 	default:
@@ -45,7 +46,9 @@ func (f *fields) toolChoice(v jsonvalue.Value, set *toolset) toolChoice {
 func (f *fields) choiceObject(v jsonvalue.Value, set *toolset) toolChoice {
 	body := f.object(v)
 	c := toolChoice{mode: choiceRequired}
-	switch kind := f.need(v, body.Get("type"), "type"); kind {
+	kind := f.need(v, body.Get("type"), "type")
+	f.choosable(v, kind)
+	switch kind {
 	case "":
 	case "function", "custom":
 		c.names = f.named(v, body, kind, set)

@@ -42,10 +42,12 @@ func (f *fields) tools(v jsonvalue.Value) toolset {
 			return set
 		}
 		set.echo = append(set.echo, echoTool(t, body))
-		switch kind := f.toolType(t, body); kind {
-		case "function", "custom":
+		switch kind := f.toolType(t, body); {
+		case !f.offers(t, kind):
+			f.pass(t.Path(), kind)
+		case kind == "function", kind == "custom":
 			set.add(f, t, f.tool(t, body, kind))
-		case "namespace":
+		case kind == "namespace":
 			f.namespace(&set, t, body)
 		default:
 			f.pass(t.Path(), kind)

@@ -33,6 +33,9 @@ type transcript struct {
 }
 
 func newTranscript(m *Model, j *job, s sink) *transcript {
+	if j.task.plain {
+		s = &plainSink{sink: s}
+	}
 	format := &m.Format
 	if j.format != nil {
 		format = j.format

@@ -45,7 +45,7 @@ func bindEngine(fs *pflag.FlagSet, c *Config) {
 }
 
 func bindServer(fs *pflag.FlagSet, c *Config) {
-	fs.Var(newChoice(&c.Contract, "open", "open"), "contract", "profile of the wire contract")
+	fs.Var(newChoice(&c.Contract, "open", "open", "lenient", "strict"), "contract", "profile of the wire contract")
 	fs.Var(secrets{&c.APIKeys}, "api-key", "`key` that clients must send, repeatable")
 	fs.StringVar(&c.APIKeyFile, "api-key-file", "", "`file` with one key a line; # begins a comment")
 	fs.IntVar(&c.MaxQueue, "max-queue", 256, "requests that wait for a place at most")

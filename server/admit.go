@@ -1,0 +1,18 @@
+package server
+
+// admit says whether this node does the task: it has the model of that name, and
+// is what the request wants of a worker.
+func (s *Server) admit(m *Model, _ *exchange, name string, t *task) *requestError {
+	if s.find(m, name) == nil {
+		return s.unknownModel(name)
+	}
+	return s.meets(m, t.requirements)
+}
+
+// find returns the model that a request may call by this name, or nil.
+func (s *Server) find(m *Model, name string) *Model {
+	if m != nil && (m.named(name) || m.named(s.contract.modelName(name))) {
+		return m
+	}
+	return nil
+}
