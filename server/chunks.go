@@ -38,9 +38,6 @@ func (w *chunkWriter) take() []byte {
 	return buf
 }
 
-// comment appends a line that keeps proxies awake and that clients skip.
-func (w *chunkWriter) comment() { w.buf = append(w.buf, ": waiting\n\n"...) }
-
 func (w *chunkWriter) head() {
 	w.from = len(w.buf)
 	w.buf = append(w.buf, "data: "...)

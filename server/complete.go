@@ -18,7 +18,6 @@ type completion interface {
 	start()
 	// take returns the chunks that are not sent yet.
 	take() []byte
-	comment()
 	// whole appends the answer as one object, as far as it has come.
 	whole(dst []byte) []byte
 }
@@ -58,9 +57,9 @@ func (s *Server) streamCompletion(ctx context.Context, c *gin.Context, stream *e
 	defer sse.close()
 	d := &streamedCompletion{out: out, sse: sse}
 	out.start()
-	_ = d.flush() // of a client that is gone, generate will hear
+	_, _ = d.flush() // of a client that is gone, generate will hear
 	s.generate(ctx, stream, tr, d, exchangeOf(c))
-	_ = d.flush() // a client that is gone needs no farewell
+	_, _ = d.flush() // a client that is gone needs no farewell
 }
 
 // streamedCompletion delivers the chunks of a completion.
@@ -71,14 +70,11 @@ type streamedCompletion struct {
 
 var _ delivery = (*streamedCompletion)(nil)
 
-func (d *streamedCompletion) flush() error {
+func (d *streamedCompletion) flush() (sent bool, err error) {
 	if buf := d.out.take(); len(buf) > 0 {
-		return d.sse.send(buf)
+		return true, d.sse.send(buf)
 	}
-	return nil
+	return false, nil
 }
 
-func (d *streamedCompletion) idle(time.Duration) error {
-	d.out.comment()
-	return d.flush()
-}
+func (d *streamedCompletion) idle(time.Duration, progress) error { return d.sse.comment() }

@@ -78,6 +78,8 @@ func (g *gate) isClosed() bool {
 // before they do, they are cut off: streams end with a terminal event.
 func (s *Server) Drain(ctx context.Context) error {
 	s.gate.close()
+	s.sockets.close()
+	defer s.endSockets()
 	select {
 	case <-s.gate.empty:
 		return nil
@@ -89,4 +91,16 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-time.After(lastWords):
 	}
 	return context.Cause(ctx)
+}
+
+// endSockets waits until all sockets are closed, and cuts those off whose
+// clients don't take leave.
+func (s *Server) endSockets() {
+	select {
+	case <-s.sockets.empty:
+		return
+	case <-time.After(lastWords):
+	}
+	s.sockets.cut()
+	<-s.sockets.empty
 }

@@ -6,6 +6,7 @@ package server
 // the items, and no event is spelled out.
 type eventWriter struct {
 	on        bool
+	lines     bool // one event a line, for a socket: no frames of SSE
 	obfuscate bool // pad deltas to sizes that don't tell their text
 	buf       []byte
 	seq       int
@@ -13,28 +14,29 @@ type eventWriter struct {
 
 // begin opens a frame. The body is one JSON object on one data line.
 func (w *eventWriter) begin(kind string) {
-	w.buf = append(w.buf, "event: "...)
-	w.buf = append(w.buf, kind...)
-	w.buf = append(w.buf, "\ndata: {\"type\":\""...)
+	if !w.lines {
+		w.buf = append(w.buf, "event: "...)
+		w.buf = append(w.buf, kind...)
+		w.buf = append(w.buf, "\ndata: "...)
+	}
+	w.buf = append(w.buf, `{"type":"`...)
 	w.buf = append(w.buf, kind...)
 	w.buf = append(w.buf, `","sequence_number":`...)
 	w.buf = appendInt(w.buf, w.seq)
 	w.seq++
 }
 
-func (w *eventWriter) end() { w.buf = append(w.buf, "}\n\n"...) }
-
-// done appends the frame that ends every stream.
-func (w *eventWriter) done() {
-	if w.on {
-		w.buf = append(w.buf, "data: [DONE]\n\n"...)
+func (w *eventWriter) end() {
+	w.buf = append(w.buf, "}\n"...)
+	if !w.lines {
+		w.buf = append(w.buf, '\n')
 	}
 }
 
-// comment appends a line that keeps proxies awake and that clients skip.
-func (w *eventWriter) comment() {
-	if w.on {
-		w.buf = append(w.buf, ": waiting\n\n"...)
+// done appends the frame that ends every stream.
+func (w *eventWriter) done() {
+	if w.on && !w.lines {
+		w.buf = append(w.buf, "data: [DONE]\n\n"...)
 	}
 }
 
@@ -147,13 +149,38 @@ func (w *eventWriter) logprobs(list []byte, has bool) {
 	w.buf = append(w.buf, ']')
 }
 
-// failure tells an error in both contracts at once: flat for OpenAI's clients,
-// nested for those of Open Responses.
-func (w *eventWriter) failure(e *requestError) {
+// progressing tells the whole response, which is still being made, and how far
+// it has come.
+func (w *eventWriter) progressing(r *resource, p progress) {
 	if !w.on {
 		return
 	}
+	w.begin("response.in_progress")
+	w.buf = append(w.buf, `,"response":`...)
+	w.buf = r.append(w.buf)
+	w.buf = append(w.buf, `,"progress":`...)
+	w.buf = p.append(w.buf)
+	w.end()
+}
+
+// failure tells an error, which response.failed repeats. On a socket that one
+// stands alone: the end of a turn must be one message there, since the next
+// turn's follow it.
+func (w *eventWriter) failure(e *requestError) {
+	if w.on && !w.lines {
+		w.error(e, 0)
+	}
+}
+
+// error tells an error in both contracts at once: flat for OpenAI's clients,
+// nested for those of Open Responses. The status, unless it is 0, is what the
+// answer to a POST would have.
+func (w *eventWriter) error(e *requestError, status int) {
 	w.begin("error")
+	if status != 0 {
+		w.buf = append(w.buf, `,"status":`...)
+		w.buf = appendInt(w.buf, status)
+	}
 	w.buf = append(w.buf, `,"code":`...)
 	w.buf = appendStringOrNull(w.buf, e.Code)
 	w.buf = append(w.buf, `,"message":`...)

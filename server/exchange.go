@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,15 +105,19 @@ func (s *Server) logLine(c *gin.Context, ex *exchange) {
 	case c.Writer.Status() >= http.StatusInternalServerError:
 		level = slog.LevelWarn
 	}
-	ctx := c.Request.Context()
+	s.logExchange(c.Request.Context(), ex, level, c.Request.Method, c.Request.URL.Path, c.Writer.Status())
+}
+
+// logExchange writes the log line of a request, or of a turn on a socket.
+func (s *Server) logExchange(ctx context.Context, ex *exchange, level slog.Level, method, path string, status int) {
 	if !s.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
 		slog.String("request_id", ex.requestID),
-		slog.String("method", c.Request.Method),
-		slog.String("path", c.Request.URL.Path),
-		slog.Int("status", c.Writer.Status()),
+		slog.String("method", method),
+		slog.String("path", path),
+		slog.Int("status", status),
 		slog.Duration("duration", time.Since(ex.started)),
 	}
 	if ex.responseID != "" {

@@ -11,10 +11,12 @@ import (
 
 // delivery sends what a sink has made of the tokens so far.
 type delivery interface {
-	// flush is called once for each delivery of the engine.
-	flush() error
-	// idle is called when nothing has come for a while; silent says how long.
-	idle(silent time.Duration) error
+	// flush is called once for each delivery of the engine. It says whether there
+	// was anything to send: text may be held back until it shows what it is.
+	flush() (sent bool, err error)
+	// idle is called when the client has got nothing for a while; silent says how
+	// long it is since something was told of the answer.
+	idle(silent time.Duration, p progress) error
 }
 
 // generate reads the engine's stream to its end and tells the sink, whose
@@ -48,15 +50,14 @@ func (s *Server) follow(ctx context.Context, stream *engine.Stream, tr *transcri
 	p := newPatience(ctx, s.cfg.Heartbeat)
 	defer p.end()
 	last := time.Now()
+	quiet := silence{told: last, beaten: last}
 	for !tr.stopped {
 		tokens, err := stream.Recv(p.wait)
 		now := time.Now()
 		if p.ranOut(err) {
 			p.renew()
-			if silent := now.Sub(last); silent > p.spell/2 {
-				if err := d.idle(silent); err != nil {
-					return abandon(stream, clientGone(err))
-				}
+			if err := quiet.end(now, p.spell/2, d, stream); err != nil {
+				return abandon(stream, clientGone(err))
 			}
 			continue
 		}
@@ -71,7 +72,13 @@ func (s *Server) follow(ctx context.Context, stream *engine.Stream, tr *transcri
 		for i := 0; i < len(tokens) && !tr.stopped; i++ {
 			tr.push(&tokens[i])
 		}
-		if err := d.flush(); err != nil {
+		sent, err := d.flush()
+		if sent {
+			quiet = silence{told: now, beaten: now}
+		} else if err == nil {
+			err = quiet.end(now, p.spell, d, stream)
+		}
+		if err != nil {
 			return abandon(stream, clientGone(err))
 		}
 	}

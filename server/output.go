@@ -71,10 +71,10 @@ func (o *responseOutput) start() {
 
 // inProgress repeats that the response is being made. It tells no output, as
 // the contract wants it of events before the terminal one.
-func (o *responseOutput) inProgress() {
+func (o *responseOutput) inProgress(p progress) {
 	output := o.res.Output
 	o.res.Output = nil
-	o.events.snapshot("response.in_progress", o.res)
+	o.events.progressing(o.res, p)
 	o.res.Output = output
 }
 

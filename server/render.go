@@ -21,7 +21,7 @@ func (m *Model) Render(body []byte) (Rendering, error) {
 	if err != nil {
 		return Rendering{}, err
 	}
-	req, refused := decodeCreate(contracts[0], v, m.Defaults, func(string) json.RawMessage { return nil })
+	req, refused := decodeCreate(contracts[0], v, m.Defaults, func(string) json.RawMessage { return nil }, nil)
 	if refused != nil {
 		return Rendering{}, refused
 	}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"quern/server/jsonvalue"
 )
 
@@ -10,6 +12,7 @@ type createRequest struct {
 	task
 	model     string // "" takes the node's
 	stream    bool
+	warmUp    bool // read the prompt, and answer nothing
 	obfuscate bool // pad the events of deltas
 	ignored   []string
 	echo      echo
@@ -17,6 +20,7 @@ type createRequest struct {
 
 // echo is what a response repeats of its request.
 type echo struct {
+	Previous         *string // id of the response that is continued
 	Instructions     *string
 	MaxOutputTokens  int // 0 is null
 	MaxToolCalls     int
@@ -37,7 +41,7 @@ type echo struct {
 
 // decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
 // nothing to a node are passed over; what it can't do is refused by name.
-func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find recall) (*createRequest, *requestError) {
+func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find recall, earlier history) (*createRequest, *requestError) {
 	f := &fields{contract: k}
 	m, err := f.body(body)
 	if err != nil {
@@ -46,12 +50,13 @@ func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find rec
 	m = f.keepTo(body, m)
 	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
 	f.stateless(m)
+	before := f.continued(m, earlier, &r.echo)
 	r.obfuscate = f.flag(f.object(m.Get("stream_options")).Get("include_obfuscation"), false)
 	f.text(m.Get("service_tier")) // a node has one, whatever it is called
 	f.ignore(m, "conversation", "prompt", "context_management", "moderation")
 	f.flag(m.Get("store"), false)
 
-	f.prompting(m, r, find)
+	f.prompting(m, r, before, find)
 	f.answering(m, r, defaults)
 	f.labels(m, &r.echo)
 	r.plain = k.plainOutput
@@ -74,20 +79,38 @@ func (f *fields) body(v jsonvalue.Value) (jsonvalue.Members, *requestError) {
 	return m, f.err
 }
 
+// history finds the conversation that a response ended, its own output
+// included; nil if it is not known. A nil history knows none.
+type history func(id string) []inputItem
+
+// continued reads the conversation that the request goes on with.
+func (f *fields) continued(m jsonvalue.Members, earlier history, e *echo) []inputItem {
+	id := f.text(m.Get("previous_response_id"))
+	if id == "" || f.err != nil {
+		return nil
+	}
+	e.Previous = &id
+	var before []inputItem
+	if earlier != nil {
+		before = earlier(id)
+	}
+	if before == nil {
+		f.fail(invalid("previous_response_id", codePreviousResponse,
+			"previous_response_id %q is not found: this node stores no responses, and a socket remembers its latest one. Send the whole conversation as input", clip(id)))
+	}
+	return before
+}
+
 // stateless refuses what needs stored responses.
 func (f *fields) stateless(m jsonvalue.Members) {
-	if id := f.text(m.Get("previous_response_id")); id != "" {
-		f.fail(invalid("previous_response_id", codePreviousResponse,
-			"previous_response_id %q is not found: this node stores no responses. Send the whole conversation as input", clip(id)))
-	}
 	if f.flag(m.Get("background"), false) {
 		f.fail(invalid("background", codeUnsupported, "background is not supported: this node stores no responses that could be fetched later"))
 	}
 }
 
 // prompting reads what decides the prompt.
-func (f *fields) prompting(m jsonvalue.Members, r *createRequest, find recall) {
-	r.items = f.items(m.Get("input"), find)
+func (f *fields) prompting(m jsonvalue.Members, r *createRequest, before []inputItem, find recall) {
+	r.items = append(slices.Clip(before), f.items(m.Get("input"), find)...)
 	r.echo.Instructions = f.optional(m.Get("instructions"))
 	if r.echo.Instructions != nil {
 		r.instructions = *r.echo.Instructions

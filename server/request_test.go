@@ -206,7 +206,7 @@ func FuzzDecodeCreate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, refused := decodeCreate(contracts[0], v, Sampling{}, func(string) json.RawMessage { return nil })
+		req, refused := decodeCreate(contracts[0], v, Sampling{}, func(string) json.RawMessage { return nil }, nil)
 		if refused != nil {
 			require.NotEmpty(t, refused.Message)
 			return

@@ -77,7 +77,9 @@ func (r *resource) append(dst []byte) []byte {
 // append writes the keys that repeat the request, up to the closing brace.
 func (e *echo) append(dst []byte, model string) []byte {
 	dst = appendString(dst, model)
-	dst = append(dst, `,"previous_response_id":null,"instructions":`...)
+	dst = append(dst, `,"previous_response_id":`...)
+	dst = appendPointer(dst, e.Previous)
+	dst = append(dst, `,"instructions":`...)
 	dst = appendPointer(dst, e.Instructions)
 	dst = append(dst, `,"max_output_tokens":`...)
 	dst = appendCountOrNull(dst, e.MaxOutputTokens)

@@ -29,7 +29,7 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex))
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), nil)
 	if refused != nil {
 		return refused
 	}
@@ -42,42 +42,63 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	}
 	defer leave()
 
-	j, refused := m.prepare(&req.task)
-	if refused != nil {
-		return refused
-	}
-	out := s.newOutput(m, req, ex)
 	s.tellIgnored(c, req.ignored)
-	ex.note(out.res.ID, out.res.Model, req.stream, j.text, out.said)
-	stream, refused := s.submit(ctx, m, j, out.res.ID, ex)
+	t, refused := s.begin(ctx, m, req, ex)
 	if refused != nil {
 		return refused
 	}
-	tr := newTranscript(m, j, out)
 	if req.stream {
-		out.events.obfuscate = req.obfuscate
-		s.streamResponse(ctx, c, stream, tr, out)
+		sse := newSSEWriter(c.Writer, s.cfg.WriteTimeout)
+		defer sse.close()
+		s.run(ctx, t, sse, ex)
 		return nil
 	}
-	end := s.generate(ctx, stream, tr, collected{}, ex)
+	end := s.generate(ctx, t.stream, t.tr, collected{}, ex)
 	if end.err != nil {
 		return end.err
 	}
-	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(out.res.append(nil), '\n'))
+	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(t.out.res.append(nil), '\n'))
 	return nil
 }
 
-// streamResponse sends the events as they come. The header is out with the
+// turn is a response on its way: where its tokens come from, and who makes items
+// of them.
+type turn struct {
+	stream *engine.Stream
+	tr     *transcript
+	out    *responseOutput
+}
+
+// begin makes the prompt of a request and hands it to the engine.
+func (s *Server) begin(ctx context.Context, m *Model, req *createRequest, ex *exchange) (*turn, *requestError) {
+	j, refused := m.prepare(&req.task)
+	if refused != nil {
+		return nil, refused
+	}
+	out := s.newOutput(m, req, ex)
+	out.events.obfuscate = req.obfuscate
+	ex.note(out.res.ID, out.res.Model, req.stream, j.text, out.said)
+	stream, refused := s.submit(ctx, m, j, out.res.ID, ex)
+	if refused != nil {
+		return nil, refused
+	}
+	var to sink = out
+	if req.warmUp {
+		to = warmUp{out}
+	}
+	return &turn{stream: stream, tr: newTranscript(m, j, to), out: out}, nil
+}
+
+// run sends the events of a response as they come. The header is out with the
 // first of them, so that an error is an event from here on.
-func (s *Server) streamResponse(ctx context.Context, c *gin.Context, stream *engine.Stream, tr *transcript, out *responseOutput) {
-	sse := newSSEWriter(c.Writer, s.cfg.WriteTimeout)
-	defer sse.close()
-	d := &streamedResponse{out: out, sse: sse, progress: s.cfg.Progress}
-	out.events.on = true
-	out.start()
-	_ = d.flush() // of a client that is gone, generate will hear
-	s.generate(ctx, stream, tr, d, exchangeOf(c))
-	_ = d.flush() // a client that is gone needs no farewell
+func (s *Server) run(ctx context.Context, t *turn, to wire, ex *exchange) outcome {
+	d := &streamedResponse{out: t.out, wire: to, progress: s.cfg.Progress}
+	t.out.events.on = true
+	t.out.start()
+	_, _ = d.flush() // of a client that is gone, generate will hear
+	end := s.generate(ctx, t.stream, t.tr, d, ex)
+	_, _ = d.flush() // a client that is gone needs no farewell
+	return end
 }
 
 // newOutput makes the receiver of a response's items.
@@ -95,40 +116,46 @@ func (s *Server) newOutput(m *Model, req *createRequest, ex *exchange) *response
 	}
 }
 
+// wire is how events reach a client.
+type wire interface {
+	// send sends whole frames.
+	send(frames []byte) error
+	// comment sends something that only proxies take note of.
+	comment() error
+}
+
+var _ wire = (*sseWriter)(nil)
+
 // streamedResponse delivers the events of a response.
 type streamedResponse struct {
 	out      *responseOutput
-	sse      *sseWriter
+	wire     wire
 	progress time.Duration
 	repeated time.Duration // of silence, when in_progress was last repeated
 }
 
 var _ delivery = (*streamedResponse)(nil)
 
-func (d *streamedResponse) flush() error {
-	d.repeated = 0
-	return d.send()
-}
-
-func (d *streamedResponse) send() error {
+func (d *streamedResponse) flush() (sent bool, err error) {
 	buf := d.out.events.buf
 	if len(buf) == 0 {
-		return nil
+		return false, nil
 	}
+	d.repeated = 0
 	d.out.events.buf = buf[:0]
-	return d.sse.send(buf)
+	return true, d.wire.send(buf)
 }
 
 // idle keeps the connection awake: comments for proxies, and from time to time
 // an event, since some clients count nothing else.
-func (d *streamedResponse) idle(silent time.Duration) error {
-	if silent-d.repeated >= d.progress {
-		d.repeated = silent
-		d.out.inProgress()
-	} else {
-		d.out.events.comment()
+func (d *streamedResponse) idle(silent time.Duration, p progress) error {
+	if silent-d.repeated < d.progress {
+		return d.wire.comment()
 	}
-	return d.send()
+	d.out.inProgress(p)
+	_, err := d.flush()
+	d.repeated = silent
+	return err
 }
 
 // collected is the delivery of an answer that is sent as a whole.
@@ -136,5 +163,5 @@ type collected struct{}
 
 var _ delivery = collected{}
 
-func (collected) flush() error             { return nil }
-func (collected) idle(time.Duration) error { return nil }
+func (collected) flush() (sent bool, err error)      { return false, nil }
+func (collected) idle(time.Duration, progress) error { return nil }

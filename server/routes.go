@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 	api.POST("/v1/chat/completions/render", s.handle(s.renderChat))
 
 	api.POST("/v1/responses", s.handle(s.createResponse))
+	api.GET("/v1/responses", s.handle(s.openSocket))
 	api.POST("/v1/chat/completions", s.handle(s.createChat))
 	api.POST("/v1/completions", s.handle(s.createText))
 	return r
@@ -63,10 +64,14 @@ func (s *Server) noRoute(c *gin.Context) {
 }
 
 func (s *Server) noMethod(c *gin.Context) {
-	s.refuse(c, &requestError{
+	s.refuse(c, methodNotAllowed(c.Request, ""))
+}
+
+func methodNotAllowed(r *http.Request, hint string) *requestError {
+	return &requestError{
 		Status: http.StatusMethodNotAllowed, Type: typeInvalid, Code: "method_not_allowed",
-		Message: c.Request.Method + " is not allowed on " + clip(c.Request.URL.Path),
-	})
+		Message: r.Method + " is not allowed on " + clip(r.URL.Path) + hint,
+	}
 }
 
 // ready returns the model, or refuses the request with the reason why there is

@@ -22,7 +22,10 @@ type Config struct {
 	// Progress is how long a stream stays silent before response.in_progress is
 	// repeated, which also resets the idle timers of clients that don't count
 	// comments; 0 takes a minute.
-	Progress time.Duration
+	Progress   time.Duration
+	MaxSockets int           // open WebSocket connections; 0 takes 256
+	SocketIdle time.Duration // after which a silent one is closed; 0 takes 15 minutes
+	SocketLife time.Duration // that one lasts at most; 0 takes 1 hour
 	// MaxOutputTokens bounds answers whose request sets no limit; 0 leaves it to
 	// the context window.
 	MaxOutputTokens int
@@ -48,10 +51,15 @@ func (c Config) withDefaults() Config {
 		{&c.WriteTimeout, time.Minute},
 		{&c.Heartbeat, 5 * time.Second},
 		{&c.Progress, time.Minute},
+		{&c.SocketIdle, 15 * time.Minute},
+		{&c.SocketLife, time.Hour},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.absent
 		}
+	}
+	if c.MaxSockets <= 0 {
+		c.MaxSockets = 256
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -68,6 +76,7 @@ type Server struct {
 	model    atomic.Pointer[Model]
 	gate     *gate
 	recent   *recentItems
+	sockets  *sockets
 	metrics  *metrics
 	handler  http.Handler
 }
@@ -77,7 +86,7 @@ func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract), keys: newKeyring(cfg.APIKeys),
-		gate: newGate(), recent: newRecentItems(), metrics: newMetrics(),
+		gate: newGate(), recent: newRecentItems(), sockets: newSockets(), metrics: newMetrics(),
 	}
 	s.handler = s.routes()
 	return s

@@ -43,5 +43,10 @@ func (s *sseWriter) send(frames []byte) error {
 	return s.control.Flush()
 }
 
+// comment sends a line that keeps proxies awake and that clients skip.
+func (s *sseWriter) comment() error { return s.send(waitingComment) }
+
+var waitingComment = []byte(": waiting\n\n")
+
 // close takes the deadline off, for the next request on the connection.
 func (s *sseWriter) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
