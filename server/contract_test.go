@@ -60,7 +60,7 @@ func TestLenientRefusals(t *testing.T) {
 func TestVendorOfAModelIsIgnored(t *testing.T) {
 	n := newNode(t, "hi", underContract("lenient"))
 	for _, name := range []string{"test-model", "acme/test-model", "acme/alias"} {
-		require.Equal(t, name, n.create(`{"model":"`+name+`","input":"hi"}`)["model"])
+		require.Equal(t, name, n.create(`{"model":"` + name + `","input":"hi"}`)["model"])
 	}
 	open := newNode(t, "hi")
 	open.refused(404, "/v1/responses", `{"model":"acme/test-model","input":"hi"}`)

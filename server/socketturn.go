@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"quern/server/jsonvalue"
@@ -137,7 +138,7 @@ func (k *socket) remember(s *Server, ex *exchange, t *turn, req *createRequest) 
 		return
 	}
 	f := &fields{contract: contracts[0]}
-	items := append(req.items[:len(req.items):len(req.items)], f.items(output, s.recallFor(ex))...)
+	items := slices.Concat(req.items, f.items(output, s.recallFor(ex)))
 	size := 0
 	for i := range items {
 		size += len(items[i].text) + len(items[i].arguments)

@@ -25,7 +25,7 @@ func newTextOutput(m *Model, req *textRequest, now time.Time) *textOutput {
 	}
 	return &textOutput{
 		chunkWriter: newChunkWriter(newID(prefixText), name, "text_completion", "text_completion", req.chunking, now),
-		wanted:      req.task.logprobs >= 0,
+		wanted:      req.logprobs >= 0,
 	}
 }
 
