@@ -66,6 +66,10 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 func newAPI(cfg *config.Config, logger *slog.Logger) *server.Server {
 	return server.New(server.Config{
 		APIKeys: cfg.Keys(), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
+		Limits: server.Limits{
+			Depth: cfg.MaxDepth, Items: cfg.MaxItems, Tools: cfg.MaxTools, Text: int64(cfg.MaxText), Images: int64(cfg.MaxImages),
+		},
+		MaxSockets: cfg.MaxSockets, SocketIdle: cfg.SocketIdle, SocketLife: cfg.SocketLife,
 		RequestTimeout: cfg.RequestTimeout, Version: version, Logger: logger, LogPrompts: cfg.LogPrompts,
 		MaxOutputTokens: cfg.MaxOutputTokens, CacheIsolation: cfg.CacheIsolation,
 	})

@@ -1,10 +1,13 @@
 package server
 
-// admit says whether this node does the task: it has the model of that name, and
-// is what the request wants of a worker.
+// admit says whether this node does the task: it has the model of that name,
+// the task is no larger than it takes, and it is what the request wants of a worker.
 func (s *Server) admit(m *Model, _ *exchange, name string, t *task) *requestError {
 	if s.find(m, name) == nil {
 		return s.unknownModel(name)
+	}
+	if refused := s.cfg.Limits.check(t); refused != nil {
+		return refused
 	}
 	return s.meets(m, t.requirements)
 }

@@ -42,7 +42,7 @@ func (s *Server) readBody(c *gin.Context) (jsonvalue.Value, *requestError) {
 	if failed != nil {
 		return jsonvalue.Value{}, failed
 	}
-	v, parseErr := jsonvalue.Parse(doc, maxDepth)
+	v, parseErr := jsonvalue.Parse(doc, s.cfg.Limits.Depth)
 	if parseErr != nil {
 		return jsonvalue.Value{}, invalid("", codeInvalidJSON, "%s", parseErr)
 	}

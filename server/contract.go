@@ -11,7 +11,8 @@ import (
 // alone: each field is read at one place, and its zero value is what the open
 // profile does there.
 type contract struct {
-	name string
+	name   string
+	limits Limits // of the node, whatever the profile
 
 	// Top-level fields of POST /v1/responses.
 	required []string                  // must be there
@@ -89,13 +90,15 @@ var contracts = []*contract{
 const statusOverloaded = 529
 
 // contractNamed finds a profile; no name is open.
-func contractNamed(name string) *contract {
+func contractNamed(name string, limits Limits) *contract {
+	found := *contracts[0]
 	for _, k := range contracts {
 		if k.name == name {
-			return k
+			found = *k
 		}
 	}
-	return contracts[0]
+	found.limits = limits
+	return &found
 }
 
 // rules is the profile that a request is read by.

@@ -177,7 +177,7 @@ func TestOverloadByContract(t *testing.T) {
 		require.Equal(t, row.loading, res.StatusCode, row.contract)
 		require.NotEmpty(t, res.Header.Get("Retry-After"))
 	}
-	strict := contractNamed("strict")
+	strict := contractNamed("strict", Limits{})
 	require.Equal(t, 500, strict.present(&requestError{Status: http.StatusGatewayTimeout}).Status)
 	require.Zero(t, strict.present(&requestError{Status: 429, RetryAfter: 1}).RetryAfter)
 }

@@ -17,6 +17,7 @@ type fields struct {
 	contract      *contract // nil is the open profile, see rules
 	err           *requestError
 	unimplemented *requestError // refuses the request if nothing else does
+	images        int64         // bytes of the images so far
 	ignored       []string      // what the request asks for in vain, see ignore
 }
 

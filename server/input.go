@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -190,6 +192,7 @@ func (f *fields) part(v jsonvalue.Value) string {
 	case "refusal":
 		return f.need(v, body.Get("refusal"), "refusal")
 	case "input_image", "image_url", "image":
+		f.image(v, body)
 		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model takes no image input; none of this node does", v.Path()))
 	case "input_file", "file", "input_audio", "audio", "input_video", "video_url":
 		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model takes text only, no %s", v.Path(), kind))
@@ -197,6 +200,20 @@ func (f *fields) part(v jsonvalue.Value) string {
 		f.fail(invalid(v.At("type"), codeInvalidValue, "%s %q is not a known type of part", v.At("type"), clip(kind)))
 	}
 	return ""
+}
+
+// image counts the bytes of an image that comes as a data URL, under the names
+// that the endpoints have for it.
+func (f *fields) image(v jsonvalue.Value, body jsonvalue.Members) {
+	url := body.Get("image_url")
+	if url.Kind() == jsonvalue.Object {
+		url = url.Field("url")
+	}
+	_, data, _ := bytes.Cut(url.Raw(), []byte(";base64,"))
+	f.images += int64(base64.StdEncoding.DecodedLen(len(data)))
+	if limit := f.rules().limits.withDefaults().Images; f.images > limit {
+		f.fail(invalid(v.Path(), codeTooLarge, "up to %s the request holds %d bytes of images, the limit of this node is %d (--max-images)", v.Path(), f.images, limit))
+	}
 }
 
 // reasoningItem reads the thoughts of an earlier turn: the text itself where it

@@ -12,6 +12,7 @@ type Config struct {
 	APIKeys  []string // none: everybody may call
 	Contract string   // profile of the wire contract; "" is open
 	MaxBody  int64    // bytes of a request body; 0 takes 64 MiB
+	Limits   Limits   // of what a body holds
 	// RequestTimeout ends a request, waiting and running; 0 sets no limit.
 	RequestTimeout time.Duration
 	BodyTimeout    time.Duration // to receive a request body; 0 takes 2 minutes
@@ -58,6 +59,7 @@ func (c Config) withDefaults() Config {
 			*d.value = d.absent
 		}
 	}
+	c.Limits = c.Limits.withDefaults()
 	if c.MaxSockets <= 0 {
 		c.MaxSockets = 256
 	}
@@ -85,7 +87,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract), keys: newKeyring(cfg.APIKeys),
+		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: newKeyring(cfg.APIKeys),
 		gate: newGate(), recent: newRecentItems(), sockets: newSockets(), metrics: newMetrics(),
 	}
 	s.handler = s.routes()

@@ -57,7 +57,7 @@ func (k *socket) create(ex *exchange, doc []byte) *requestError {
 	if refused != nil {
 		return refused
 	}
-	body, err := jsonvalue.Parse(doc, maxDepth)
+	body, err := jsonvalue.Parse(doc, s.cfg.Limits.Depth)
 	if err != nil {
 		return invalid("", codeInvalidJSON, "%s", err)
 	}

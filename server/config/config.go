@@ -30,6 +30,14 @@ type Config struct {
 	APIKeyFile      string        // file with one key a line
 	MaxQueue        int           // requests that wait at most
 	MaxBody         Size          // bytes of a request body, after decompression
+	MaxDepth        int           // nesting of a request body
+	MaxItems        int           // input items or messages of a request
+	MaxTools        int           // tools of a request
+	MaxText         Size          // bytes of all texts of a request
+	MaxImages       Size          // bytes of all images of a request, once decoded
+	MaxSockets      int           // open WebSocket connections
+	SocketIdle      time.Duration // after which a silent socket is closed
+	SocketLife      time.Duration // that a socket lasts at most
 	MaxOutputTokens int           // limit where a request gives none; 0: what the context allows
 	Temperature     float64       // where a request gives none; negative: what suits the model
 	RequestTimeout  time.Duration // from arrival to the last token; 0: none

@@ -68,7 +68,8 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"addr": "[::1]:1", "model": "m.gguf", "alias": "fast", "chat-template": "t.jinja", "tool-format": "hermes",
 		"ctx-size": "4096", "parallel": "3", "threads": "2", "batch": "256", "ubatch": "128", "kv-type": "q8_0",
 		"flash-attn": "on", "mmap": "false", "contract": "open", "api-key": "secret", "max-queue": "7",
-		"max-body": "2MiB", "max-output-tokens": "99", "temperature": "0.2", "request-timeout": "1m30s",
+		"max-body": "2MiB", "max-depth": "20", "max-items": "50", "max-tools": "5", "max-text": "3MiB", "max-images": "4MiB",
+		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "temperature": "0.2", "request-timeout": "1m30s",
 		"drain-timeout": "2s", "cache-isolation": "true", "log-format": "json", "log-level": "debug", "log-prompts": "true",
 	}
 	var yaml strings.Builder
@@ -143,6 +144,10 @@ func TestErrorsNameTheKey(t *testing.T) {
 		{"negative", "", "", "--threads=-1", []string{"threads: -1", "0 to 512"}},
 		{"negative duration", "", "", "--drain-timeout=-1s", []string{"drain-timeout: -1s", "within 0s"}},
 		{"body too small", "", "", "--max-body=1", []string{"max-body: 1B", "1KiB to 2GiB"}},
+		{"text too small", "", "", "--max-text=1", []string{"max-text: 1B", "1KiB to 2GiB"}},
+		{"socket that ends at once", "", "", "--socket-idle=0s", []string{"socket-idle: 0s", "1s to"}},
+		{"too many threads", "", "", "--threads=513", []string{"threads: 513", "0 to 512"}},
+		{"context below a page", "", "", "--ctx-size=10", []string{"ctx-size: 10", "at least 256"}},
 		{"temperature", "", "", "--temperature=3", []string{"temperature: 3", "0 to 2"}},
 		{"addr without port", "", "", "--addr=localhost", []string{`addr: "localhost"`, "host:port"}},
 		{"addr with a bad port", "", "", "--addr=:http", []string{"addr", `"http"`, "65535"}},

@@ -15,7 +15,7 @@ const fileFlag = "config"
 func Bind(fs *pflag.FlagSet) *Config {
 	own := pflag.NewFlagSet("quern", pflag.ContinueOnError)
 	own.SortFlags = false
-	c := &Config{MaxBody: 64 << 20, LogLevel: slog.LevelInfo, flags: own}
+	c := &Config{MaxBody: 64 << 20, MaxText: 32 << 20, MaxImages: 48 << 20, LogLevel: slog.LevelInfo, flags: own}
 	bindModel(own, c)
 	bindEngine(own, c)
 	bindServer(own, c)
@@ -50,6 +50,14 @@ func bindServer(fs *pflag.FlagSet, c *Config) {
 	fs.StringVar(&c.APIKeyFile, "api-key-file", "", "`file` with one key a line; # begins a comment")
 	fs.IntVar(&c.MaxQueue, "max-queue", 256, "requests that wait for a place at most")
 	fs.Var(&c.MaxBody, "max-body", "largest request body, after decompression")
+	fs.IntVar(&c.MaxDepth, "max-depth", 200, "`levels` that arrays and objects of a body nest at most")
+	fs.IntVar(&c.MaxItems, "max-items", 100_000, "input items or messages of a request at most")
+	fs.IntVar(&c.MaxTools, "max-tools", 2_000, "tools of a request at most, those of namespaces counted")
+	fs.Var(&c.MaxText, "max-text", "all texts of a request together: instructions, items, tools")
+	fs.Var(&c.MaxImages, "max-images", "all images of a request together, once decoded")
+	fs.IntVar(&c.MaxSockets, "max-sockets", 256, "WebSocket connections that are open at once")
+	fs.DurationVar(&c.SocketIdle, "socket-idle", 15*time.Minute, "how long a WebSocket may be silent before it is closed")
+	fs.DurationVar(&c.SocketLife, "socket-life", time.Hour, "how long a WebSocket lasts at most")
 	fs.IntVar(&c.MaxOutputTokens, "max-output-tokens", 0, "`limit` where a request gives none; 0: what the context allows")
 	fs.Float64Var(&c.Temperature, "temperature", -1, "where a request gives none; -1: what suits the model")
 	fs.DurationVar(&c.RequestTimeout, "request-timeout", 30*time.Minute, "from arrival to the last token; 0: none")

@@ -13,10 +13,15 @@ import (
 // Limits of llama.cpp and of good sense; each is named in the error.
 const (
 	maxCells   = 1 << 24
+	minCells   = 256 // llama.cpp counts cells in pages of this size
 	maxSeqs    = 256 // LLAMA_MAX_SEQ
 	maxThreads = 512 // GGML_MAX_N_THREADS
 	maxBatch   = 1 << 16
 	maxQueue   = 1 << 20
+	maxDepth   = 200 // of the decoder, as the two that follow
+	maxItems   = 100_000
+	maxTools   = 2_000
+	maxSockets = 1 << 16
 	minBody    = 1 << 10
 	maxBody    = 2 << 30
 	longest    = 30 * 24 * time.Hour
@@ -43,16 +48,30 @@ func (c *Config) Validate() error {
 		}
 	}
 	within("ctx-size", c.CtxSize, 0, maxCells)
+	if c.CtxSize > 0 && c.CtxSize < minCells {
+		bad("ctx-size", c.CtxSize, "is below the smallest, at least %d cells are needed (0: what model and memory allow)", minCells)
+	}
 	within("parallel", c.Parallel, 1, maxSeqs)
 	within("threads", c.Threads, 0, maxThreads)
 	within("batch", c.Batch, 1, maxBatch)
 	within("ubatch", c.UBatch, 1, maxBatch)
 	within("max-queue", c.MaxQueue, 0, maxQueue)
+	within("max-depth", c.MaxDepth, 10, maxDepth)
+	within("max-items", c.MaxItems, 1, maxItems)
+	within("max-tools", c.MaxTools, 1, maxTools)
+	within("max-sockets", c.MaxSockets, 1, maxSockets)
 	within("max-output-tokens", c.MaxOutputTokens, 0, maxCells)
 	lasting("request-timeout", c.RequestTimeout)
 	lasting("drain-timeout", c.DrainTimeout)
-	if c.MaxBody < minBody || c.MaxBody > maxBody {
-		bad("max-body", &c.MaxBody, "is not within 1KiB to 2GiB")
+	for key, size := range map[string]*Size{"max-body": &c.MaxBody, "max-text": &c.MaxText, "max-images": &c.MaxImages} {
+		if *size < minBody || *size > maxBody {
+			bad(key, size, "is not within 1KiB to 2GiB")
+		}
+	}
+	for key, d := range map[string]time.Duration{"socket-idle": c.SocketIdle, "socket-life": c.SocketLife} {
+		if d < time.Second || d > longest {
+			bad(key, d, "is not within 1s to %s", longest)
+		}
 	}
 	if c.Temperature != -1 && (c.Temperature < 0 || c.Temperature > 2) {
 		bad("temperature", c.Temperature, "is not within 0 to 2 (or -1)")
