@@ -50,8 +50,12 @@ func join(t *testing.T, chunks []object) (content, thoughts string, calls []obje
 					calls = append(calls, call.(object))
 					continue
 				}
-				f := dig(calls[index], "function").(object)
-				f["arguments"] = f["arguments"].(string) + dig(call, "function", "arguments").(string)
+				for kind, field := range map[string]string{"function": "arguments", "custom": "input"} {
+					if more, ok := call.(object)[kind]; ok {
+						f := dig(calls[index], kind).(object)
+						f[field] = f[field].(string) + dig(more, field).(string)
+					}
+				}
 			}
 		}
 	}

@@ -130,7 +130,7 @@ func (f *fields) itemType(v jsonvalue.Value, body jsonvalue.Members) string {
 
 func (f *fields) message(v jsonvalue.Value, body jsonvalue.Members, item inputItem) inputItem {
 	item.kind = itemMessage
-	role := f.need(v, body.Get("role"), "role")
+	role := f.name(v, body.Get("role"), "role")
 	switch role {
 	case "user", "assistant", "system", "developer":
 		item.role = chat.Role(role)
@@ -183,7 +183,7 @@ func (f *fields) content(v jsonvalue.Value) string {
 // clients mix input_text, output_text and text freely.
 func (f *fields) part(v jsonvalue.Value) string {
 	body := f.object(v)
-	kind := f.need(v, body.Get("type"), "type")
+	kind := f.name(v, body.Get("type"), "type")
 	switch kind {
 	case "":
 		return ""
@@ -274,7 +274,7 @@ func (f *fields) callID(v jsonvalue.Value, body jsonvalue.Members, field string)
 
 // reference replaces a reference by the item that this node produced.
 func (f *fields) reference(v jsonvalue.Value, body jsonvalue.Members, find recall) (inputItem, bool) {
-	id := f.need(v, body.Get("id"), "id")
+	id := f.name(v, body.Get("id"), "id")
 	if f.err != nil {
 		return inputItem{}, false
 	}

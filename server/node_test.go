@@ -22,7 +22,7 @@ import (
 // node is a server over a scripted engine.
 type node struct {
 	*servertest.Script
-	t      *testing.T
+	t      testing.TB
 	server *Server
 	http   *httptest.Server
 	model  *Model
@@ -39,7 +39,7 @@ type nodeOptions struct {
 }
 
 // newNode starts a node that answers every prompt with answer.
-func newNode(t *testing.T, answer string, opts ...nodeOptions) *node {
+func newNode(t testing.TB, answer string, opts ...nodeOptions) *node {
 	t.Helper()
 	o := nodeOptions{}
 	if len(opts) > 0 {
@@ -165,7 +165,7 @@ func (n *node) refused(status int, path, body string) object {
 	return errorOf(n.t, out)
 }
 
-func errorOf(t *testing.T, body string) object {
+func errorOf(t testing.TB, body string) object {
 	t.Helper()
 	var o struct{ Error object }
 	require.NoError(t, json.NewDecoder(bytes.NewReader([]byte(body))).Decode(&o), body)

@@ -19,7 +19,7 @@ import (
 
 // line is a WebSocket of a test's client.
 type line struct {
-	t    *testing.T
+	t    testing.TB
 	conn *websocket.Conn
 }
 

@@ -21,8 +21,16 @@ func (n *node) complete(body string) object {
 	return o
 }
 
+// completeStream returns the chunks of a streamed completion.
+func (n *node) completeStream(body string) []object {
+	n.t.Helper()
+	res, out := n.do("POST", "/v1/completions", `{"stream":true,`+strings.TrimPrefix(body, "{"))
+	require.Equal(n.t, 200, res.StatusCode, out)
+	return chunksOf(n.t, out)
+}
+
 // chunksOf reads a stream of chunks to its [DONE].
-func chunksOf(t *testing.T, body string) []object {
+func chunksOf(t testing.TB, body string) []object {
 	t.Helper()
 	var out []object
 	frames := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")

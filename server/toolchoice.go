@@ -46,7 +46,7 @@ func (f *fields) toolChoice(v jsonvalue.Value, set *toolset) toolChoice {
 func (f *fields) choiceObject(v jsonvalue.Value, set *toolset) toolChoice {
 	body := f.object(v)
 	c := toolChoice{mode: choiceRequired}
-	kind := f.need(v, body.Get("type"), "type")
+	kind := f.name(v, body.Get("type"), "type")
 	f.choosable(v, kind)
 	switch kind {
 	case "":
@@ -118,7 +118,7 @@ func (f *fields) named(v jsonvalue.Value, body jsonvalue.Members, kind string, s
 	if nested := body.Get(kind); nested.Kind() == jsonvalue.Object {
 		v, body = nested, f.object(nested)
 	}
-	name := f.need(v, body.Get("name"), "name")
+	name := f.name(v, body.Get("name"), "name")
 	space := f.text(body.Get("namespace"))
 	if f.err != nil {
 		return nil

@@ -82,7 +82,7 @@ func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) to
 	t.Description = f.text(body.Get("description"))
 	if t.custom {
 		t.Parameters = customParameters
-		t.Description = describeInput(t.Description, f.object(body.Get("format")))
+		t.Description = f.describeInput(t.Description, body.Get("format"))
 		return t
 	}
 	t.Strict = f.flag(body.Get("strict"), false)
@@ -98,18 +98,25 @@ func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) to
 
 // describeInput adds the grammar of a custom tool to its description: it is all
 // that tells the model what the text must look like.
-func describeInput(description string, format jsonvalue.Members) string {
-	definition, _ := format.Get("definition").Text()
-	if definition == "" {
+func (f *fields) describeInput(description string, format jsonvalue.Value) string {
+	body := f.object(format)
+	if kind := f.choice(body.Get("type"), "text", "text", "grammar"); kind == "text" {
 		return description
 	}
-	syntax, _ := format.Get("syntax").Text()
+	if nested := body.Get("grammar"); nested.Kind() == jsonvalue.Object { // as chat has it
+		format, body = nested, f.object(nested)
+	}
+	syntax := f.choice(body.Get("syntax"), "", "lark", "regex")
+	if syntax == "" {
+		f.missing(format, "syntax")
+	}
+	definition := f.name(format, body.Get("definition"), "definition")
 	return strings.TrimSpace(description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
 }
 
 // namespace reads the tools of a namespace under flat names.
 func (f *fields) namespace(set *toolset, v jsonvalue.Value, body jsonvalue.Members) {
-	space := f.need(v, body.Get("name"), "name")
+	space := f.name(v, body.Get("name"), "name")
 	for _, inner := range f.array(body.Get("tools"), maxTools) {
 		b := f.object(inner)
 		if f.err != nil {
