@@ -43,6 +43,9 @@ func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine
 	n.logger.Info("ready", "model", name, "addr", addr.String(), "cells", p.Ctx, "kv_type", p.KVType,
 		"kv_bytes", b.KVBytes(), "threads", p.Threads, "parallel", n.cfg.Parallel, "context", eng.MaxLength(),
 		"format", n.card.Format.Name, "format_reason", n.card.FormatReason, "took", took.Round(time.Millisecond))
+	if asked := n.cfg.CtxSize; asked != 0 && asked != p.Ctx {
+		n.logger.Warn("the context has another size than ctx-size says: llama.cpp rounds it", "ctx_size", asked, "cells", p.Ctx)
+	}
 	if n.cfg.LogFormat != "text" {
 		return
 	}

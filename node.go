@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"quern/engine"
@@ -40,14 +41,14 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return cannotListen(err)
 	}
 	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, logger)}
 	n.http = &http.Server{
 		Handler: n.api.Handler(), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
-	served := make(chan error, 1)
+	start, served := time.Now(), make(chan error, 1)
 	go func() { served <- n.http.Serve(listener) }()
 
 	eng, err := n.load(ctx, listener.Addr(), out)
@@ -60,7 +61,17 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 	case <-ctx.Done():
 		err = n.drain()
 	}
-	return errors.Join(err, eng.Close())
+	err = errors.Join(err, eng.Close())
+	logger.Info("stopped", "served", time.Since(start).Round(time.Millisecond))
+	return err
+}
+
+// cannotListen says what to do about the usual cause.
+func cannotListen(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: choose another one with --addr, or stop what listens there", err)
+	}
+	return err
 }
 
 func newAPI(cfg *config.Config, logger *slog.Logger) *server.Server {

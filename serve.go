@@ -60,7 +60,17 @@ func serveCommand() *cobra.Command {
 func newLogger(out io.Writer, cfg *config.Config) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.LogLevel}
 	if cfg.LogFormat == "json" {
+		o.ReplaceAttr = inMilliseconds
 		return slog.New(slog.NewJSONHandler(out, o))
 	}
 	return slog.New(slog.NewTextHandler(out, o))
+}
+
+// inMilliseconds gives durations a unit in JSON, where slog writes a bare count
+// of nanoseconds: "ttft" becomes "ttft_ms".
+func inMilliseconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
 }

@@ -111,6 +111,27 @@ func (s *Server) readAll(r io.Reader, announced int64) ([]byte, *requestError) {
 	return buf.Bytes(), nil
 }
 
+// Bounds of what is read of a body that nobody wants.
+const (
+	dropBytes = 256 << 20
+	dropTime  = 5 * time.Second
+)
+
+// dropBody reads what is left of a refused body. Many clients look for an answer
+// only when they have sent all, and a connection that is closed on unread data
+// is reset, which loses the answer.
+func dropBody(control *http.ResponseController, body io.Reader) {
+	_ = control.SetReadDeadline(time.Now().Add(dropTime))
+	_, _ = io.CopyN(io.Discard, body, dropBytes) // the end, whichever it is
+	_ = control.SetReadDeadline(time.Time{})
+}
+
+// expectsContinue says that the client waits for a word before it sends the
+// body: the refusal is that word.
+func expectsContinue(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+}
+
 func (s *Server) tooLarge() *requestError {
 	e := invalid("", codeTooLarge, "the body is larger than %d bytes", s.cfg.MaxBody)
 	e.Status = http.StatusRequestEntityTooLarge

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,8 +21,8 @@ type requestError struct {
 }
 
 func (e *requestError) Error() string {
-	if e.Param == "" {
-		return e.Message
+	if strings.Contains(e.Message, e.Param) {
+		return e.Message // names the field itself, or there is none
 	}
 	return e.Param + ": " + e.Message
 }

@@ -92,7 +92,16 @@ func (s *Server) recovered(c *gin.Context, ex *exchange, p any) {
 func (s *Server) refuse(c *gin.Context, e *requestError) {
 	exchangeOf(c).err = e
 	c.Abort()
+	unread := c.Request.ContentLength != 0 && e.Status != http.StatusRequestTimeout && !expectsContinue(c.Request)
+	control := http.NewResponseController(c.Writer)
+	if unread {
+		_ = control.EnableFullDuplex() // else the body is closed with the header
+	}
 	s.contract.writeError(c.Writer, e)
+	if unread {
+		_ = control.Flush()
+		dropBody(control, c.Request.Body)
+	}
 }
 
 // logLine writes what happened. Probes are logged at debug level: they come

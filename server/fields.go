@@ -212,7 +212,7 @@ func (f *fields) array(v jsonvalue.Value, limit int) []jsonvalue.Value {
 		f.wrongType(v, "an array")
 		return nil
 	}
-	var out []jsonvalue.Value
+	out := make([]jsonvalue.Value, 0, min(limit, 4))
 	for _, e := range v.Elements() {
 		if len(out) == limit {
 			f.fail(invalid(v.Path(), codeTooLarge, "%s has more than %d elements", v.Path(), limit))

@@ -32,7 +32,11 @@ func newResource(model string, e *echo, now time.Time) *resource {
 	r.head = appendString(r.head, r.ID)
 	r.head = append(r.head, `,"object":"response","created_at":`...)
 	r.head = appendInt(r.head, now.Unix())
-	r.tail = e.append(append(r.tail, `,"model":`...), model)
+	size := 1024 // of all but the tools, mostly
+	for _, t := range e.Tools.echo {
+		size += len(t) + 1
+	}
+	r.tail = e.append(append(make([]byte, 0, size), `,"model":`...), model)
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -280,7 +281,7 @@ func TestSocketFailureIsOneEvent(t *testing.T) {
 }
 
 func TestSocketPanicEndsTheTurnAlone(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedBuffer
 	n := newNode(t, "hi", nodeOptions{config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 	l := n.dial()
 	m := n.server.model.Swap(&Model{ID: "broken"})
@@ -288,9 +289,28 @@ func TestSocketPanicEndsTheTurnAlone(t *testing.T) {
 	require.Equal(t, codeServerError, e["code"])
 	n.server.model.Store(m)
 	require.Equal(t, "hi", l.turn(`"input":"hi"`).Text())
-	require.NoError(t, n.server.Drain(t.Context()))
+	require.NoError(t, l.conn.Close(websocket.StatusNormalClosure, ""))
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "status=101") }, 5*time.Second, time.Millisecond)
 	require.Contains(t, log.String(), "a turn panicked")
 	require.Contains(t, log.String(), "method=WEBSOCKET")
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 // TestIdleSocketsAreCheap holds what connections cost that wait for their user,

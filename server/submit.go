@@ -11,8 +11,9 @@ import (
 	"quern/engine"
 )
 
-// statusClientGone is what the log shows of a request whose client left; nobody
-// reads it on the wire.
+// statusClientGone is the status of a request whose client left, for the log. A
+// client that closes only its sending side reads it: net/http can't tell that
+// from leaving, and a node that waited to find out would compute for nobody.
 const statusClientGone = 499
 
 // submit hands a job to the engine.
@@ -74,7 +75,7 @@ func (s *Server) refusalOf(err error) *requestError {
 			Message: fmt.Sprintf("the request took longer than %s", s.cfg.RequestTimeout),
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, engine.ErrCancelled):
-		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: "client_gone", Message: "the client has left"}
+		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: "client_gone", Message: "the client has closed its side of the connection, so that its request was ended"}
 	case errors.Is(err, engine.ErrEmptyPrompt):
 		return invalid("input", codeInvalidValue, "the request gives the model nothing to read")
 	}

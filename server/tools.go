@@ -228,18 +228,22 @@ func clip(s string) string {
 	return s
 }
 
+const emptyTool = `{"type":"function","name":null,"description":null,"parameters":null,"strict":null}`
+
 // echoTool returns a tool for the response: a function with all five keys that
 // the contract wants, anything else as it came.
 func echoTool(v jsonvalue.Value, body jsonvalue.Members) json.RawMessage {
-	if kind, _ := body.Get("type").Text(); kind != "function" && kind != "" {
-		return appendCompact(nil, v.Raw())
+	if kind := body.Get("type"); !kind.Empty() && string(kind.Raw()) != `"function"` {
+		return appendCompact(make([]byte, 0, len(v.Raw())), v.Raw())
 	}
 	if nested := body.Get("function"); nested.Kind() == jsonvalue.Object {
 		body = nested.Members(maxObjectFields)
 	}
-	out := []byte(`{"type":"function"`)
+	out := append(make([]byte, 0, len(v.Raw())+len(emptyTool)), `{"type":"function"`...)
 	for _, key := range []string{"name", "description", "parameters", "strict"} {
-		out = append(out, `,"`+key+`":`...)
+		out = append(out, `,"`...)
+		out = append(out, key...)
+		out = append(out, `":`...)
 		if value := body.Get(key); value.Empty() {
 			out = append(out, "null"...)
 		} else {

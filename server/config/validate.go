@@ -15,7 +15,7 @@ const (
 	maxCells   = 1 << 24
 	minCells   = 256 // llama.cpp counts cells in pages of this size
 	maxSeqs    = 256 // LLAMA_MAX_SEQ
-	maxThreads = 512 // GGML_MAX_N_THREADS
+	maxThreads = 256 // of the binding, see cgo
 	maxBatch   = 1 << 16
 	maxQueue   = 1 << 20
 	maxDepth   = 200 // of the decoder, as the two that follow

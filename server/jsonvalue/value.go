@@ -31,7 +31,7 @@ func (k Kind) String() string {
 type Value struct {
 	raw    []byte
 	parent *Value // nil at the root
-	key    string // the name within an object
+	key    []byte // the name within an object, mostly a part of the document
 	index  int    // the place within an array, -1 within an object
 }
 
@@ -65,13 +65,14 @@ func (v Value) Raw() json.RawMessage { return json.RawMessage(v.raw) }
 // Path names the value within its document: input[2].content[0].text.
 func (v Value) Path() string {
 	var b strings.Builder
+	b.Grow(32) // most paths are shorter
 	v.writePath(&b)
 	return b.String()
 }
 
 func (v Value) writePath(b *strings.Builder) {
 	if v.parent == nil {
-		b.WriteString(v.key)
+		b.Write(v.key)
 		return
 	}
 	v.parent.writePath(b)
@@ -82,7 +83,7 @@ func (v Value) writePath(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteByte('.')
 	}
-	b.WriteString(v.key)
+	b.Write(v.key)
 }
 
 // At returns the path of a field of the value, whether it is there or not.
@@ -93,20 +94,32 @@ func (v Value) At(field string) string {
 	return field
 }
 
+// words are texts that stand in every request, some hundred times in a long one.
+// They are not copied again.
+var words = func() map[string]string {
+	m := map[string]string{}
+	for _, w := range []string{
+		"function", "message", "input_text", "output_text", "text", "user", "assistant", "system", "developer", "tool",
+		"function_call", "function_call_output", "reasoning", "summary_text", "completed",
+	} {
+		m[w] = w
+	}
+	return m
+}()
+
 // Text returns the value of a string. A lone surrogate becomes U+FFFD.
 func (v Value) Text() (string, bool) {
 	if v.Kind() != String {
 		return "", false
 	}
 	body := v.raw[1 : len(v.raw)-1]
+	if word, ok := words[string(body)]; ok {
+		return word, true
+	}
 	if bytes.IndexByte(body, '\\') < 0 {
 		return string(body), true
 	}
-	var s string
-	if json.Unmarshal(v.raw, &s) != nil {
-		return "", false
-	}
-	return s, true
+	return unescape(body), true
 }
 
 // Truth returns the value of a boolean.
@@ -160,22 +173,43 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 // empty for any other value.
 func (v Value) Fields() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
-		if v.Kind() != Object {
-			return
-		}
 		parent := &v
-		p := skipSpace(v.raw, 1)
-		for v.raw[p] != '}' {
-			end := skipString(v.raw, p)
-			key, _ := Value{raw: v.raw[p:end]}.Text()
-			p = skipSpace(v.raw, skipSpace(v.raw, end)+1) // over the colon
-			end = skipValue(v.raw, p)
-			if !yield(key, Value{raw: v.raw[p:end], parent: parent, key: key, index: -1}) {
+		for p := v.firstField(); p > 0; {
+			var f Value
+			f, p = parent.field(p)
+			if !yield(string(f.key), f) {
 				return
 			}
-			p = skipComma(v.raw, end)
 		}
 	}
+}
+
+// firstField is where the first field of an object begins; 0 without one.
+func (v Value) firstField() int {
+	if v.Kind() != Object {
+		return 0
+	}
+	return v.fieldFrom(skipSpace(v.raw, 1))
+}
+
+// fieldFrom is p, or 0 where the object ends.
+func (v Value) fieldFrom(p int) int {
+	if v.raw[p] == '}' {
+		return 0
+	}
+	return p
+}
+
+// field reads the field that begins at p, and says where the next one does.
+func (v *Value) field(p int) (f Value, next int) {
+	end := skipString(v.raw, p)
+	key := v.raw[p+1 : end-1]
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = []byte(unescape(key))
+	}
+	p = skipSpace(v.raw, skipSpace(v.raw, end)+1) // over the colon
+	end = skipValue(v.raw, p)
+	return Value{raw: v.raw[p:end], parent: v, key: key, index: -1}, v.fieldFrom(skipComma(v.raw, end))
 }
 
 // Members is an object taken apart once, for a reader of many fields.
@@ -183,11 +217,13 @@ type Members []Value
 
 // Members takes an object apart; fields past max are left out.
 func (v Value) Members(maxFields int) Members {
-	var m Members
-	for _, f := range v.Fields() {
-		if len(m) == maxFields {
-			break
-		}
+	if v.Kind() != Object {
+		return nil
+	}
+	m, parent := make(Members, 0, 8), &v // most objects have no more fields
+	for p := v.firstField(); p > 0 && len(m) < maxFields; {
+		var f Value
+		f, p = parent.field(p)
 		m = append(m, f)
 	}
 	return m
@@ -196,7 +232,7 @@ func (v Value) Members(maxFields int) Members {
 // Get returns a field by its name, the last one of duplicates.
 func (m Members) Get(name string) Value {
 	for _, v := range slices.Backward(m) {
-		if v.key == name {
+		if string(v.key) == name {
 			return v
 		}
 	}
@@ -215,4 +251,4 @@ func (v Value) Field(name string) Value {
 }
 
 // Key returns the name of a field's value.
-func (v Value) Key() string { return v.key }
+func (v Value) Key() string { return string(v.key) }
