@@ -43,7 +43,11 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 	if err != nil {
 		return cannotListen(err)
 	}
-	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, logger)}
+	key, err := sealKey(cfg.SealKeyFile, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, key, logger)}
 	n.http = &http.Server{
 		Handler: n.api.Handler(), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
@@ -74,8 +78,9 @@ func cannotListen(err error) error {
 	return err
 }
 
-func newAPI(cfg *config.Config, logger *slog.Logger) *server.Server {
+func newAPI(cfg *config.Config, sealKey []byte, logger *slog.Logger) *server.Server {
 	return server.New(server.Config{
+		SealKey: sealKey,
 		APIKeys: cfg.Keys(), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
 		Limits: server.Limits{
 			Depth: cfg.MaxDepth, Items: cfg.MaxItems, Tools: cfg.MaxTools, Text: int64(cfg.MaxText), Images: int64(cfg.MaxImages),

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,7 +40,7 @@ func validateAndEncode(doc []byte) int {
 	if err != nil {
 		panic(err)
 	}
-	req, refused := decodeCreate(contracts[0], v, Sampling{Temperature: 1, TopP: 1}, func(string) json.RawMessage { return nil }, nil)
+	req, refused := decodeCreate(contracts[0], v, Sampling{Temperature: 1, TopP: 1}, recall{}, nil)
 	if refused != nil {
 		panic(refused)
 	}

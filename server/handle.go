@@ -32,7 +32,7 @@ func (s *Server) enter(c *gin.Context) (context.Context, func(), *requestError) 
 	return ctx, leave, nil
 }
 
-// recallFor finds recent items of the same key.
+// recallFor finds recent items of the same key, and opens what the node sealed.
 func (s *Server) recallFor(ex *exchange) recall {
-	return func(id string) json.RawMessage { return s.recent.get(ex.owner, id) }
+	return recall{item: func(id string) json.RawMessage { return s.recent.get(ex.owner, id) }, seal: s.seal}
 }

@@ -346,7 +346,7 @@ func TestAFailedStepFailsItsRequestAlone(t *testing.T) {
 }
 
 func TestAPanicIsA500AndOthersGoOn(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedBuffer
 	s := New(Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	s.handler.(*gin.Engine).GET("/panic", func(*gin.Context) { panic("oh no") })
 	n := newNode(t, "hi")
@@ -362,7 +362,7 @@ func TestAPanicIsA500AndOthersGoOn(t *testing.T) {
 
 func TestTheLogLine(t *testing.T) {
 	for _, prompts := range []bool{false, true} {
-		var log bytes.Buffer
+		var log lockedBuffer
 		n := newNode(t, "my answer", nodeOptions{config: Config{
 			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), LogPrompts: prompts,
 		}})

@@ -13,6 +13,7 @@ const (
 	prefixFunction   = "fc_"
 	prefixCustom     = "ctc_"
 	prefixReasoning  = "rs_"
+	prefixCompaction = "cmp_"
 	prefixCompletion = "chatcmpl-"
 	prefixText       = "cmpl-"
 	prefixRequest    = "req_"

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 // TestWhatIsIgnoredIsNamed: in the header of streamed and collected answers,
 // and in the log.
 func TestWhatIsIgnoredIsNamed(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedBuffer
 	n := newNode(t, "ok", nodeOptions{config: Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}})
 	tools := `"tools":[{"type":"function","name":"f"},{"type":"web_search","external_web_access":false},{"type":"namespace","name":"n","tools":[{"type":"mcp"},{"type":"custom","name":"c"}]},{"type":"né\nw"}]`
 	for _, row := range []struct{ path, body, want string }{

@@ -45,8 +45,18 @@ var droppedItems = []string{
 	"program", "program_output", "additional_tools", "configuration_update", "compaction_trigger", "ghost_snapshot",
 }
 
-// recall finds an item that this node produced lately; nil if it knows none.
-type recall func(id string) json.RawMessage
+// recall is what a node knows of what it gave to a client.
+type recall struct {
+	item func(id string) json.RawMessage // that it produced lately; nil if it knows none
+	seal *seal                           // nil reads no compaction items
+}
+
+func (r recall) find(id string) json.RawMessage {
+	if r.item == nil {
+		return nil
+	}
+	return r.item(id)
+}
 
 // items reads input: a string is one message of the user.
 func (f *fields) items(v jsonvalue.Value, find recall) []inputItem {
@@ -102,8 +112,7 @@ func (f *fields) item(v jsonvalue.Value, find recall) (item inputItem, keep bool
 	case "item_reference":
 		return f.reference(v, body, find)
 	case "compaction", "compaction_summary":
-		f.fail(invalid(v.At("encrypted_content"), codeUnsupported,
-			"%s can only be read by its maker, and this node makes none: send the history itself", v.At("encrypted_content")))
+		return f.compaction(v, body, item, find), true
 	default:
 		if !slices.Contains(droppedItems, kind) {
 			f.fail(invalid(v.At("type"), codeInvalidValue, "%s %q is not a known type of item", v.At("type"), clip(kind)))
@@ -278,7 +287,7 @@ func (f *fields) reference(v jsonvalue.Value, body jsonvalue.Members, find recal
 	if f.err != nil {
 		return inputItem{}, false
 	}
-	raw := find(id)
+	raw := find.find(id)
 	if raw == nil {
 		f.fail(notFound(v.At("id"), codeItemNotFound, "%s: item %q is not known here: this node stores no responses and remembers only its latest items. Send the item itself", v.At("id"), clip(id)))
 		return inputItem{}, false

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"encoding/json"
-
 	"quern/server/jsonvalue"
 	"quern/tokenizer"
 )
@@ -21,7 +19,7 @@ func (m *Model) Render(body []byte) (Rendering, error) {
 	if err != nil {
 		return Rendering{}, err
 	}
-	req, refused := decodeCreate(contracts[0], v, m.Defaults, func(string) json.RawMessage { return nil }, nil)
+	req, refused := decodeCreate(contracts[0], v, m.Defaults, recall{}, nil)
 	if refused != nil {
 		return Rendering{}, refused
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestRefusalsNameThePath(t *testing.T) {
 		{`{"input":[{"type":"function_call_output","output":"x"}]}`, "input[0].call_id", codeMissing},
 		{`{"input":[{"type":"function_call_output","call_id":"ghost","output":"x"}]}`, "input[0].call_id", codeInvalidValue},
 		{`{"input":[{"type":"item_reference","id":"msg_ghost"}]}`, "input[0].id", codeItemNotFound},
-		{`{"input":[{"type":"compaction","encrypted_content":"x"}]}`, "input[0].encrypted_content", codeUnsupported},
+		{`{"input":[{"type":"compaction","encrypted_content":"x"}]}`, "input[0].encrypted_content", codeInvalidValue},
 		{`{"input":"hi","instructions":5}`, "instructions", codeInvalidType},
 		{`{"input":"hi","tools":{}}`, "tools", codeInvalidType},
 		{`{"input":"hi","tools":["x"]}`, "tools[0]", codeInvalidType},
@@ -213,7 +212,7 @@ func FuzzDecodeCreate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, refused := decodeCreate(contracts[0], v, Sampling{}, func(string) json.RawMessage { return nil }, nil)
+		req, refused := decodeCreate(contracts[0], v, Sampling{}, recall{}, nil)
 		if refused != nil {
 			require.NotEmpty(t, refused.Message)
 			return

@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 	api.POST("/v1/chat/completions/render", s.handle(s.renderChat))
 
 	api.POST("/v1/responses", s.handle(s.createResponse))
+	api.POST("/v1/responses/compact", s.handle(s.compact))
 	api.GET("/v1/responses", s.handle(s.openSocket))
 	api.POST("/v1/chat/completions", s.handle(s.createChat))
 	api.POST("/v1/completions", s.handle(s.createText))

@@ -32,6 +32,9 @@ type Config struct {
 	MaxOutputTokens int
 	// Node is what the node says of itself to requests that want a certain worker.
 	Node []Fact
+	// SealKey encrypts compaction items, SealKeySize bytes; none takes one that
+	// ends with the process.
+	SealKey []byte
 	// CacheIsolation keeps the cached prefixes of each API key to itself.
 	CacheIsolation bool
 
@@ -78,6 +81,7 @@ type Server struct {
 	model    atomic.Pointer[Model]
 	gate     *gate
 	recent   *recentItems
+	seal     *seal
 	sockets  *sockets
 	metrics  *metrics
 	handler  http.Handler
@@ -88,7 +92,7 @@ func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: newKeyring(cfg.APIKeys),
-		gate: newGate(), recent: newRecentItems(), sockets: newSockets(), metrics: newMetrics(),
+		gate: newGate(), recent: newRecentItems(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
 	}
 	s.handler = s.routes()
 	return s

@@ -28,6 +28,7 @@ type Config struct {
 	Contract        string        // profile of the wire contract
 	APIKeys         []Secret      // any of them opens the API; none: open to all
 	APIKeyFile      string        // file with one key a line
+	SealKeyFile     string        // file with the key that encrypts compaction items; empty: in the user's config directory
 	MaxQueue        int           // requests that wait at most
 	MaxBody         Size          // bytes of a request body, after decompression
 	MaxDepth        int           // nesting of a request body

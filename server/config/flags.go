@@ -48,6 +48,7 @@ func bindServer(fs *pflag.FlagSet, c *Config) {
 	fs.Var(newChoice(&c.Contract, "open", "open", "lenient", "strict"), "contract", "profile of the wire contract")
 	fs.Var(secrets{&c.APIKeys}, "api-key", "`key` that clients must send, repeatable")
 	fs.StringVar(&c.APIKeyFile, "api-key-file", "", "`file` with one key a line; # begins a comment")
+	fs.StringVar(&c.SealKeyFile, "seal-key-file", "", "`file` with the key of compaction items, made if absent; default: quern/seal.key in the user's config directory")
 	fs.IntVar(&c.MaxQueue, "max-queue", 256, "requests that wait for a place at most")
 	fs.Var(&c.MaxBody, "max-body", "largest request body, after decompression")
 	fs.IntVar(&c.MaxDepth, "max-depth", 200, "`levels` that arrays and objects of a body nest at most")
