@@ -16,6 +16,7 @@ import (
 	"quern/models"
 	"quern/server"
 	"quern/server/config"
+	"quern/server/keys"
 	"quern/tokenizer"
 )
 
@@ -30,7 +31,7 @@ type node struct {
 
 // serve runs a node until ctx ends, then drains it. It listens before it loads,
 // so that a health check sees 503 instead of a refused connection.
-func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.Writer) error {
+func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.Writer) (err error) {
 	if err := llama.CheckCPU(); err != nil {
 		return err
 	}
@@ -47,7 +48,13 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, key, logger)}
+	ring, err := keys.Open(keys.Sources{Fixed: cfg.Keys(), Plain: cfg.APIKeyFile, File: cfg.KeysFile, Ledger: cfg.KeysLedger})
+	if err != nil {
+		return errors.Join(fmt.Errorf("keys: %w", err), listener.Close())
+	}
+	stopWatching := watchKeys(ring, logger)
+	defer func() { stopWatching(); err = errors.Join(err, ring.Close()) }()
+	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, ring, key, logger)}
 	n.http = &http.Server{
 		Handler: n.api.Handler(), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
@@ -78,10 +85,10 @@ func cannotListen(err error) error {
 	return err
 }
 
-func newAPI(cfg *config.Config, sealKey []byte, logger *slog.Logger) *server.Server {
+func newAPI(cfg *config.Config, ring *keys.Ring, sealKey []byte, logger *slog.Logger) *server.Server {
 	return server.New(server.Config{
 		SealKey: sealKey,
-		APIKeys: cfg.Keys(), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
+		Keys:    ring, MetricsByKey: cfg.MetricsByKey, Node: factsOf(cfg), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
 		Limits: server.Limits{
 			Depth: cfg.MaxDepth, Items: cfg.MaxItems, Tools: cfg.MaxTools, Text: int64(cfg.MaxText), Images: int64(cfg.MaxImages),
 		},
@@ -130,7 +137,7 @@ func (n *node) model(b *llama.Backend, eng *engine.Engine) *server.Model {
 		Info: server.Facts{
 			Architecture: info.Architecture, Parameters: int64(info.Parameters), Quantization: info.Quantization,
 			SizeBytes: info.FileSize, ContextTrain: info.ContextLength, KVType: b.Params().KVType,
-			Parallel: n.cfg.Parallel, KVBlockTokens: 16,
+			Device: "cpu", Parallel: n.cfg.Parallel, Queue: n.cfg.MaxQueue, KVBlockTokens: 16,
 		},
 		Template: n.card.Template, Format: n.card.Format, FormatReason: n.card.FormatReason,
 		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng,

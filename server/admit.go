@@ -1,10 +1,14 @@
 package server
 
-// admit says whether this node does the task: it has the model of that name,
-// the task is no larger than it takes, and it is what the request wants of a worker.
-func (s *Server) admit(m *Model, _ *exchange, name string, t *task) *requestError {
+// admit says whether this node does the task: it has the model of that name and
+// lets the key use it, the task is no larger than it takes, and it is what the
+// request wants of a worker.
+func (s *Server) admit(m *Model, ex *exchange, name string, t *task) *requestError {
 	if s.find(m, name) == nil {
 		return s.unknownModel(name)
+	}
+	if !m.allowedTo(ex.key) {
+		return notFound("model", codeModelNotFound, "the model %q is not available to this key", clip(m.ID))
 	}
 	if refused := s.cfg.Limits.check(t); refused != nil {
 		return refused

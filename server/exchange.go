@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"quern/server/keys"
 )
 
 // exchange is what is noted of one HTTP request for its log line. It belongs to
@@ -17,7 +20,10 @@ import (
 type exchange struct {
 	requestID  string
 	responseID string
-	owner      string // of the API key; "" without keys
+	owner      string       // of the API key; "" without keys
+	key        *keys.Holder // nil without keys
+	lease      *keys.Lease  // of the key, once the request has entered
+	header     http.Header  // of the answer
 	model      string
 	stream     bool
 	started    time.Time
@@ -43,7 +49,7 @@ const maxRequestID = 200
 // observe surrounds every request: it gives it an id, turns a panic of a
 // handler into a 500, and writes the one log line.
 func (s *Server) observe(c *gin.Context) {
-	ex := &exchange{requestID: requestID(c.Request), started: time.Now()}
+	ex := &exchange{requestID: requestID(c.Request), started: time.Now(), header: c.Writer.Header()}
 	c.Set(exchangeKey, ex)
 	c.Header("X-Request-Id", ex.requestID)
 	defer func() {
@@ -148,7 +154,7 @@ func (s *Server) logExchange(ctx context.Context, ex *exchange, level slog.Level
 		attrs = append(attrs, slog.String("malformed_call", ex.malformed))
 	}
 	if ex.owner != "" {
-		attrs = append(attrs, slog.String("key", ex.owner))
+		attrs = append(attrs, slog.String("key", cmp.Or(ex.key.Name(), ex.owner)))
 	}
 	if ex.err != nil {
 		attrs = append(attrs, slog.String("error", ex.err.Error()))

@@ -39,6 +39,7 @@ func (s *Server) generate(ctx context.Context, stream *engine.Stream, tr *transc
 	case !tr.stopped:
 		end.cut = result.Reason == engine.ReasonLength
 	}
+	s.settle(ex, end.usage) // before the end is told: what a client has seen is paid
 	tr.finish(end)
 	ex.malformed = tr.malformed
 	s.account(ex, result, end)

@@ -22,14 +22,24 @@ func (s *Server) handle(f func(*gin.Context) *requestError) gin.HandlerFunc {
 	}
 }
 
-// enter lets a request through the gate; the context ends with the request, and
-// when a drain runs out of time.
+// enter lets a request through the gate and past the limits of its key; the
+// context ends with the request, and when a drain runs out of time.
 func (s *Server) enter(c *gin.Context) (context.Context, func(), *requestError) {
-	ctx, leave, ok := s.gate.enter(c.Request.Context())
+	return s.enterAs(c.Request.Context(), exchangeOf(c))
+}
+
+// enterAs is enter for a request that is not alone on its connection.
+func (s *Server) enterAs(parent context.Context, ex *exchange) (context.Context, func(), *requestError) {
+	ctx, leave, ok := s.gate.enter(parent)
 	if !ok {
 		return nil, nil, errDraining()
 	}
-	return ctx, leave, nil
+	returned, refused := s.enterKey(ex)
+	if refused != nil {
+		leave()
+		return nil, nil, refused
+	}
+	return ctx, func() { returned(); leave() }, nil
 }
 
 // recallFor finds recent items of the same key, and opens what the node sealed.

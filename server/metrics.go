@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"quern/engine"
+	"quern/server/keys"
 )
 
 // pageLife is how long a rendered page of metrics is given out again. Routers
@@ -55,22 +56,26 @@ func (m *metrics) ended(ex *exchange, r engine.Result, now time.Time) {
 }
 
 func (s *Server) metricsPage(c *gin.Context) {
-	c.Data(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", s.metrics.render(s.model.Load()))
+	var holders []*keys.Holder
+	if s.cfg.MetricsByKey {
+		holders = s.keys.Named()
+	}
+	c.Data(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", s.metrics.render(s.model.Load(), holders))
 }
 
 // render returns the page; it is not changed afterwards.
-func (m *metrics) render(model *Model) []byte {
+func (m *metrics) render(model *Model, holders []*keys.Holder) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); m.page == nil || now.Sub(m.rendered) > pageLife {
-		m.page, m.rendered = m.build(model, now), now
+		m.page, m.rendered = m.build(model, holders, now), now
 	}
 	return m.page
 }
 
 // build spells out every family, also those that are zero: routers log an error
 // for each one that is missing.
-func (m *metrics) build(model *Model, now time.Time) []byte {
+func (m *metrics) build(model *Model, holders []*keys.Holder, now time.Time) []byte {
 	var stats engine.Stats
 	name, block := "", 1
 	if model != nil {
@@ -110,6 +115,7 @@ func (m *metrics) build(model *Model, now time.Time) []byte {
 	p.histogram("vllm:request_queue_time_seconds", "Waiting for a place.", m.queue)
 	p.histogram("vllm:request_prefill_time_seconds", "From the start to the first token.", m.prefill)
 	p.histogram("vllm:request_decode_time_seconds", "From the first token to the last.", m.decode)
+	p.usageByKey(holders)
 	return p.out
 }
 

@@ -46,11 +46,11 @@ func TestMetrics(t *testing.T) {
 
 func TestTheMetricsPageIsKeptForAMoment(t *testing.T) {
 	m := newMetrics()
-	a := m.render(nil)
+	a := m.render(nil, nil)
 	m.ttft.observe(time.Second)
-	require.Equal(t, string(a), string(m.render(nil)))
+	require.Equal(t, string(a), string(m.render(nil, nil)))
 	time.Sleep(2 * pageLife)
-	require.NotEqual(t, string(a), string(m.render(nil)))
+	require.NotEqual(t, string(a), string(m.render(nil, nil)))
 }
 
 func TestHistogram(t *testing.T) {

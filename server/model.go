@@ -51,6 +51,7 @@ type Facts struct {
 	ContextTrain  int // the window it was trained for
 	KVType        string
 	Parallel      int // requests that run at once
+	Queue         int // requests that wait at most
 	KVBlockTokens int // granule of the prefix cache, for routers
 }
 

@@ -13,7 +13,7 @@ import (
 func (s *Server) listModels(c *gin.Context) {
 	body := []byte(`{"object":"list","data":[`)
 	codex := []byte(`],"models":[`)
-	if m := s.model.Load(); m != nil {
+	if m := s.model.Load(); m != nil && m.allowedTo(exchangeOf(c).key) {
 		body = m.appendEntry(body, m.ID)
 		codex = m.appendCodex(codex)
 		for _, alias := range m.Aliases {
@@ -32,7 +32,7 @@ func (s *Server) getModel(c *gin.Context) *requestError {
 		s.listModels(c)
 		return nil
 	}
-	if s.find(m, id) == nil {
+	if s.find(m, id) == nil || !m.allowedTo(exchangeOf(c).key) {
 		return s.unknownModel(id)
 	}
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(m.appendEntry(nil, id), '\n'))

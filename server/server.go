@@ -5,14 +5,19 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"quern/server/keys"
 )
 
 // Config is what a server needs to know besides its model.
 type Config struct {
-	APIKeys  []string // none: everybody may call
-	Contract string   // profile of the wire contract; "" is open
-	MaxBody  int64    // bytes of a request body; 0 takes 64 MiB
-	Limits   Limits   // of what a body holds
+	// Keys are those that may call, nil those of APIKeys. APIKeys have no limits;
+	// without any, everybody may call.
+	Keys     *keys.Ring
+	APIKeys  []string
+	Contract string // profile of the wire contract; "" is open
+	MaxBody  int64  // bytes of a request body; 0 takes 64 MiB
+	Limits   Limits // of what a body holds
 	// RequestTimeout ends a request, waiting and running; 0 sets no limit.
 	RequestTimeout time.Duration
 	BodyTimeout    time.Duration // to receive a request body; 0 takes 2 minutes
@@ -35,6 +40,8 @@ type Config struct {
 	// SealKey encrypts compaction items, SealKeySize bytes; none takes one that
 	// ends with the process.
 	SealKey []byte
+	// MetricsByKey tells on /metrics what each key of the keys file has used.
+	MetricsByKey bool
 	// CacheIsolation keeps the cached prefixes of each API key to itself.
 	CacheIsolation bool
 
@@ -77,7 +84,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	contract *contract
-	keys     keyring
+	keys     *keys.Ring
 	model    atomic.Pointer[Model]
 	gate     *gate
 	recent   *recentItems
@@ -90,8 +97,11 @@ type Server struct {
 // New makes a server that answers 503 until it has a model.
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
+	if cfg.Keys == nil {
+		cfg.Keys = keys.Fixed(cfg.APIKeys...)
+	}
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: newKeyring(cfg.APIKeys),
+		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: cfg.Keys,
 		gate: newGate(), recent: newRecentItems(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
 	}
 	s.handler = s.routes()

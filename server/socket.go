@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"quern/server/keys"
 )
 
 // maxWaitingCreates is how many messages of a socket wait behind the one that
@@ -20,7 +22,7 @@ const maxWaitingCreates = 4
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
-	owner  string // of the API key
+	key    *keys.Holder // nil without keys
 	born   time.Time
 
 	ctx    context.Context // ends with the connection

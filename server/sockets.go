@@ -93,7 +93,7 @@ func (s *Server) openSocket(c *gin.Context) *requestError {
 	if !s.sockets.take(s.cfg.MaxSockets) {
 		return unavailable("too_many_connections", "all WebSocket connections of this node are taken; POST works", retryQueue)
 	}
-	k := &socket{server: s, owner: exchangeOf(c).owner, born: time.Now(), slots: make(chan struct{}, maxWaitingCreates+1)}
+	k := &socket{server: s, key: exchangeOf(c).key, born: time.Now(), slots: make(chan struct{}, maxWaitingCreates+1)}
 	defer s.sockets.release(k)
 	conn, refused := upgrade(c)
 	if refused != nil {

@@ -25,7 +25,7 @@ type remembered struct {
 // answer runs the turn that a message asks for. It never lets a fault out: the
 // worker has nobody behind it who would catch it.
 func (k *socket) answer(m message) {
-	ex := &exchange{requestID: newID(prefixRequest), owner: k.owner, started: time.Now()}
+	ex := &exchange{requestID: newID(prefixRequest), owner: k.key.Owner(), key: k.key, started: time.Now()}
 	status := http.StatusOK
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,9 +65,9 @@ func (k *socket) create(ex *exchange, doc []byte) *requestError {
 	if refused != nil {
 		return k.forget(body, refused)
 	}
-	ctx, leave, ok := s.gate.enter(k.ctx)
-	if !ok {
-		return errDraining()
+	ctx, leave, refused := s.enterAs(k.ctx, ex)
+	if refused != nil {
+		return refused
 	}
 	defer leave()
 	t, refused := s.begin(ctx, m, req, ex)

@@ -21,12 +21,16 @@ func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *ex
 	for _, d := range j.relaxed {
 		s.log.Debug("a schema is enforced in part", "request_id", ex.requestID, "at", d.Path, "reason", d.Msg)
 	}
+	limit := s.outputLimit(m, j)
+	if refused := s.reserve(m, j, limit, ex); refused != nil {
+		return nil, refused
+	}
 	sampler, err := m.Engine.NewSampler(j.params)
 	if err != nil {
 		return nil, j.badSampler(err)
 	}
 	r := engine.Request{
-		ID: id, Prompt: j.tokens, MaxTokens: s.outputLimit(m, j), Sampler: sampler,
+		ID: id, Prompt: j.tokens, MaxTokens: limit, Sampler: sampler,
 		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
 	}
 	if s.cfg.CacheIsolation {

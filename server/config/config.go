@@ -29,6 +29,10 @@ type Config struct {
 	APIKeys         []Secret      // any of them opens the API; none: open to all
 	APIKeyFile      string        // file with one key a line
 	SealKeyFile     string        // file with the key that encrypts compaction items; empty: in the user's config directory
+	KeysFile        string        // file of quern keys: hashes and limits
+	KeysLedger      string        // what is spent of balances; empty: beside KeysFile
+	MetricsByKey    bool          // /metrics tells what each key of KeysFile has used
+	Node            []string      // what the node says of itself, name=value
 	MaxQueue        int           // requests that wait at most
 	MaxBody         Size          // bytes of a request body, after decompression
 	MaxDepth        int           // nesting of a request body

@@ -67,7 +67,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 	values := map[string]string{
 		"addr": "[::1]:1", "model": "m.gguf", "alias": "fast", "chat-template": "t.jinja", "tool-format": "hermes",
 		"ctx-size": "4096", "parallel": "3", "threads": "2", "batch": "256", "ubatch": "128", "kv-type": "q8_0",
-		"flash-attn": "on", "mmap": "false", "contract": "open", "api-key": "secret", "max-queue": "7", "seal-key-file": "k",
+		"flash-attn": "on", "mmap": "false", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
 		"max-body": "2MiB", "max-depth": "20", "max-items": "50", "max-tools": "5", "max-text": "3MiB", "max-images": "4MiB",
 		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "temperature": "0.2", "request-timeout": "1m30s",
 		"drain-timeout": "2s", "cache-isolation": "true", "log-format": "json", "log-level": "debug", "log-prompts": "true",
@@ -83,7 +83,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		require.NoError(t, err)
 		var b strings.Builder
 		for _, s := range c.Settings() {
-			if s.Key != "config" && s.Key != "api-key-file" {
+			if s.Key != "config" && s.Key != "api-key-file" && s.Key != "keys-file" {
 				require.NotEmpty(t, s.Source, "%s is left out of this test", s.Key)
 				fmt.Fprintf(&b, "%s=%s\n", s.Key, s.Value)
 			}
@@ -179,7 +179,11 @@ func TestKeyFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("# ours\n\n k1 \nk2\n"), 0o600))
 	c, err := load(t, "", nil, []string{"--api-key=k0", "--api-key-file", path})
 	require.NoError(t, err)
-	require.Equal(t, []string{"k0", "k1", "k2"}, c.Keys())
+	require.Equal(t, []string{"k0"}, c.Keys(), "the file is read by the ring, again and again")
+	require.Equal(t, path, c.APIKeyFile)
+	require.NoError(t, os.WriteFile(path, []byte("k 1\n"), 0o600))
+	_, err = load(t, "", nil, []string{"--api-key-file", path})
+	require.ErrorContains(t, err, "key 1 has characters")
 
 	require.NoError(t, os.WriteFile(path, []byte("# none yet\n"), 0o600))
 	_, err = load(t, "", nil, []string{"--api-key-file", path})
@@ -239,4 +243,26 @@ func TestSize(t *testing.T) {
 		var s Size
 		require.Error(t, s.Set(text), text)
 	}
+}
+
+func TestNodeFacts(t *testing.T) {
+	for name, c := range map[string]func() (*Config, error){
+		"file": func() (*Config, error) {
+			return load(t, "node:\n  name: desk\n  labels: [fast, private]\n  cost: {input: 0.5}\n", nil, nil)
+		},
+		"environment": func() (*Config, error) {
+			return load(t, "", []string{"QUERN_NODE=cost.input=0.5,labels=fast,labels=private,name=desk"}, nil)
+		},
+		"flags": func() (*Config, error) {
+			return load(t, "", nil, []string{"--node=name=desk", "--node=labels=fast,private", "--node", "cost.input=0.5"})
+		},
+	} {
+		cfg, err := c()
+		require.NoError(t, err, name)
+		names, values := cfg.Facts()
+		require.ElementsMatch(t, []string{"name", "labels", "cost.input"}, names, name)
+		require.Equal(t, map[string][]string{"name": {"desk"}, "labels": {"fast", "private"}, "cost.input": {"0.5"}}, values, name)
+	}
+	_, err := load(t, "", []string{"QUERN_NODE=desk"}, nil)
+	require.ErrorContains(t, err, "node (from QUERN_NODE): want name=value")
 }

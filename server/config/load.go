@@ -1,11 +1,9 @@
 package config
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +12,8 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"quern/server/keys"
 )
 
 const envPrefix = "QUERN_"
@@ -24,7 +24,7 @@ var otherVariables = []string{
 }
 
 // Load completes the Config after the flags are parsed: it fills in what the
-// environment and the file give, reads the key file, and validates the whole.
+// environment and the file give, checks the key files, and validates the whole.
 // The error names every key that is wrong.
 func (c *Config) Load(environ []string) error {
 	c.sources = map[string]string{}
@@ -87,13 +87,19 @@ func (c *Config) fill(environ []string) (problems []error) {
 
 // set gives a flag the value that a source holds, by the flag's own parser.
 func (c *Config) set(f *pflag.Flag, value any, source string) error {
+	if m, ok := value.(map[string]any); ok && f.Value.Type() == factType {
+		value = factsOf("", m)
+	}
 	texts, isList, err := textsOf(value)
 	if err != nil {
 		return fmt.Errorf("%s (from %s): %w", f.Name, source, err)
 	}
 	c.sources[f.Name] = source
 	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.Replace(texts)
+		if err := list.Replace(texts); err != nil {
+			return fmt.Errorf("%s (from %s): %w", f.Name, source, err)
+		}
+		return nil
 	}
 	if isList {
 		return fmt.Errorf("%s (from %s): takes one value, not a list", f.Name, source)
@@ -181,28 +187,21 @@ func variable(key string) string {
 }
 
 func (c *Config) readKeyFile() error {
-	if c.APIKeyFile == "" {
-		return nil
-	}
-	f, err := os.Open(c.APIKeyFile)
-	if err != nil {
-		return fmt.Errorf("api-key-file: %w", err)
-	}
-	defer f.Close()
-	found, lines := 0, bufio.NewScanner(f)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+	if c.APIKeyFile != "" {
+		list, err := keys.ReadPlain(c.APIKeyFile)
+		if err != nil {
+			return fmt.Errorf("api-key-file: %w", err)
 		}
-		c.APIKeys = append(c.APIKeys, Secret(line))
-		found++
+		for i, key := range list {
+			if why := Secret(key).check(); why != "" {
+				return fmt.Errorf("api-key-file %s: key %d %s", c.APIKeyFile, i+1, why)
+			}
+		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("api-key-file %s: %w", c.APIKeyFile, err)
-	}
-	if found == 0 {
-		return fmt.Errorf("api-key-file %s: holds no key, so the API would be open to all", c.APIKeyFile)
+	if c.KeysFile != "" {
+		if _, err := keys.ReadFile(c.KeysFile); err != nil {
+			return fmt.Errorf("keys-file: %w", err)
+		}
 	}
 	return nil
 }

@@ -120,10 +120,13 @@ func (s Secret) check() string {
 // Warnings are the settings that are valid and may still surprise.
 func (c *Config) Warnings() []string {
 	var w []string
-	if len(c.APIKeys) == 0 && !isLoopback(c.Addr) {
+	if c.MetricsByKey && c.KeysFile == "" {
+		w = append(w, "metrics-by-key has no effect without keys-file")
+	}
+	if len(c.APIKeys) == 0 && c.APIKeyFile == "" && c.KeysFile == "" && !isLoopback(c.Addr) {
 		w = append(w, "no api-key is set: everyone who reaches "+c.Addr+" can use this node")
 	}
-	if c.CacheIsolation && len(c.APIKeys) < 2 {
+	if c.CacheIsolation && len(c.APIKeys) < 2 && c.APIKeyFile == "" && c.KeysFile == "" {
 		w = append(w, "cache-isolation has no effect with fewer than two keys")
 	}
 	return w
