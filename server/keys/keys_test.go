@@ -217,7 +217,7 @@ func TestReload(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("keys: []"), 0o600))
 	require.NoError(t, r.Reload())
-	require.Equal(t, "", r.Find("ka").Name(), "the fixed key is left")
+	require.Empty(t, r.Find("ka").Name(), "the fixed key is left")
 	require.False(t, r.Public())
 	empty, err := Open(Sources{File: path})
 	require.NoError(t, err)
@@ -282,8 +282,9 @@ func TestEditIsWhole(t *testing.T) {
 }
 
 func TestGeneratedKeysDiffer(t *testing.T) {
-	require.NotEqual(t, Generate(), Generate())
-	require.Greater(t, len(Generate()), 40)
+	one, two := Generate(), Generate()
+	require.NotEqual(t, one, two)
+	require.Greater(t, len(one), 40)
 }
 
 // FuzzParse: no file makes the parser panic, and what it takes it can write.
