@@ -150,7 +150,9 @@ func TestReadmeHasEveryFlag(t *testing.T) {
 	require.NoError(t, err)
 	flags := serveCommand().Flags()
 	flags.VisitAll(func(f *pflag.Flag) {
-		require.True(t, strings.Contains(string(readme), "| `--"+f.Name+"` |"), "--%s is not in the table", f.Name)
+		if !strings.Contains(string(readme), "| `--"+f.Name+"` |") {
+			t.Errorf("--%s is not in the table", f.Name) // not all of the README
+		}
 	})
 	for line := range strings.Lines(string(readme)) {
 		if rest, ok := strings.CutPrefix(line, "| `--"); ok {

@@ -172,7 +172,7 @@ func (o *responseOutput) terminal(status string, end outcome) {
 		o.res.Error = end.err
 		o.events.failure(end.err)
 	}
-	if status == statusCompleted {
+	if status != statusFailed {
 		o.res.CompletedAt = o.now()
 	}
 	event := "response." + status

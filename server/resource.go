@@ -14,7 +14,7 @@ const (
 type resource struct {
 	ID          string
 	CreatedAt   time.Time
-	CompletedAt time.Time // zero is null, as of a response that was cut or failed
+	CompletedAt time.Time // zero is null, as of a response that failed
 	Model       string
 	Status      string
 	Incomplete  string // reason; "" is null
