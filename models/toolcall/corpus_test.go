@@ -20,9 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// corpusRows says which row reads which file of the corpus.
-var corpusRows = map[string]string{"mistral_v11": "mistral", "mistral_small32": "mistral"}
-
 // notYet are cases that need more than their row can say.
 var notYet = map[string]string{"llama3-013": "a call expression, which no row has yet"}
 
@@ -203,11 +200,7 @@ func TestCorpus(t *testing.T) {
 	corpus := loadCorpus(t)
 	var missing []string
 	for _, format := range slices.Sorted(maps.Keys(corpus)) {
-		name := format
-		if r, ok := corpusRows[format]; ok {
-			name = r
-		}
-		f, err := ByName(name)
+		f, err := ByName(format)
 		if err != nil {
 			missing = append(missing, format)
 			continue

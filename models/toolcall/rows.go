@@ -159,8 +159,12 @@ var rows = []Format{
 	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
 }
 
+// synonyms are names of families that share a row with another.
+var synonyms = map[string]string{"mistral_v11": "mistral", "mistral_small32": "mistral"}
+
 // ByName finds a row.
 func ByName(name string) (Format, error) {
+	name = orElse(synonyms[name], name)
 	i := slices.IndexFunc(rows, func(f Format) bool { return f.Name == name })
 	if i < 0 {
 		return Format{}, fmt.Errorf("no tool format %q; there are %s", name, strings.Join(Names(), ", "))
