@@ -142,6 +142,7 @@ func TestStrictErrorsHaveOneShape(t *testing.T) {
 		{400, "POST", "/v1/responses", `{"input":"hi"}`, auth},
 		{401, "POST", "/v1/responses", `{}`, "Basic secret"},
 		{404, "POST", "/v1/nothing", `{}`, auth},
+		{405, "GET", "/v1/responses", ``, auth},
 		{404, "POST", "/v1/chat/completions", `{"model":"none","messages":[{"role":"user","content":"x"}]}`, auth},
 		{405, "PUT", "/v1/chat/completions", `{}`, auth},
 	} {
@@ -220,4 +221,12 @@ func TestContractStreamsAreWhole(t *testing.T) {
 	_, out := n.do("POST", "/v1/responses", `{"model":"test-model","input":"hi","stream":true,"tools":[{"type":"function","name":"f"}]}`)
 	servertest.Valid(t, out)
 	require.NotContains(t, out, "reasoning_summary")
+}
+
+func TestStrictHasNoSockets(t *testing.T) {
+	n := newNode(t, "hi", underContract("strict"))
+	res, body := n.do("GET", "/v1/responses", "", "Connection", "Upgrade", "Upgrade", "websocket",
+		"Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==")
+	require.Equal(t, 405, res.StatusCode)
+	require.Contains(t, body, "no streams")
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +87,10 @@ func (s *Server) openSocket(c *gin.Context) *requestError {
 	if !strings.EqualFold(c.GetHeader("Upgrade"), "websocket") {
 		c.Header("Allow", "POST")
 		return methodNotAllowed(c.Request, "; POST a request, or open a WebSocket")
+	}
+	if slices.Contains(s.contract.refused, "stream") {
+		c.Header("Allow", "POST")
+		return methodNotAllowed(c.Request, ": the "+s.contract.name+" contract has no streams; POST a request")
 	}
 	if s.gate.isClosed() {
 		return errDraining()
