@@ -112,6 +112,40 @@ func TestShow(t *testing.T) {
 	require.Contains(t, stderr, "zip archive")
 }
 
+func TestRenderWithoutAModel(t *testing.T) {
+	dir := t.TempDir()
+	template := filepath.Join(dir, "t.jinja")
+	require.NoError(t, os.WriteFile(template, []byte("{% for m in messages %}[{{ m.role }}: {{ m.content }}]{% endfor %}"), 0o600))
+	code, stdout, stderr := quernReading(t, `{"input":"a <b>"}`, "render", "--template", template)
+	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, "[user: a <b>]\n", stdout)
+
+	lines := `{"id":"one","template":"t.jinja","request":{"instructions":"Be <brief>.","input":"x"}}` + "\n" +
+		`{"id":"two","template":"t.jinja","request":{"input":[{"type":"none"}]}}` + "\n"
+	code, stdout, stderr = quernReading(t, lines, "render", "--jsonl", "--templates", dir)
+	require.Equal(t, exitOK, code, stderr)
+	got := strings.Split(stdout, "\n")
+	require.Len(t, got, 3)
+	require.Equal(t, `{"id":"one","prompt":"[system: Be <brief>.][user: x]"}`, got[0])
+	require.Contains(t, got[1], `{"id":"two","status":400,"error":"input[0].type`)
+
+	for _, row := range []struct {
+		stdin string
+		code  int
+		want  string
+		args  []string
+	}{
+		{"{", exitFailed, "request 1", []string{"--jsonl"}},
+		{`{"id":"x","template":"none","request":{}}`, exitFailed, "left out", []string{"--jsonl", "--templates", dir}},
+		{"", exitUsage, "m.gguf", []string{"--jsonl", "m.gguf"}},
+		{"", exitUsage, "one argument", nil},
+	} {
+		code, _, stderr := quernReading(t, row.stdin, append([]string{"render"}, row.args...)...)
+		require.Equal(t, row.code, code, row.args)
+		require.Contains(t, stderr, row.want)
+	}
+}
+
 func TestRender(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	require.NoError(t, testmodel.Write(path))

@@ -16,17 +16,36 @@ import (
 )
 
 func renderCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, lines bool
 	var o models.Options
+	var templateFile, dir string
 	cmd := &cobra.Command{
-		Use:   "render MODEL.gguf < request.json",
+		Use:   "render [MODEL.gguf] < request.json",
 		Short: "Show the prompt that a model's template makes of a request",
 		Long: "Show the prompt that a model's template makes of a request, which is a body of\n" +
 			"POST /v1/responses on the standard input: its text, its tokens, and the grammar\n" +
-			"that the answer is held to, if any. Only the vocabulary is loaded.",
+			"that the answer is held to, if any. Only the vocabulary is loaded.\n" +
+			"\n" +
+			"With --template no model is needed, and the text alone is shown. With --jsonl each line\n" +
+			"of the input is an object with id, template (a file in the folder of --templates) and\n" +
+			"request, and each line of the output one with id and prompt, or id, status and error.",
 		Example: `  echo '{"input":"Hello"}' | quern render model.gguf`,
-		Args:    modelArgument,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if lines || templateFile != "" {
+				if len(args) > 0 {
+					return usageError{fmt.Errorf("quern render takes a model, --template or --jsonl, and got %q beside one of the flags", args[0])}
+				}
+				return nil
+			}
+			return modelArgument(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case lines:
+				return renderLines(cmd.InOrStdin(), cmd.OutOrStdout(), dir)
+			case templateFile != "":
+				return renderTemplate(cmd.InOrStdin(), cmd.OutOrStdout(), templateFile)
+			}
 			card, err := models.Read(args[0], o)
 			if err != nil {
 				return err
@@ -54,6 +73,10 @@ func renderCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	cmd.Flags().StringVar(&o.TemplateFile, "chat-template", "", "`file` with a chat template, in place of the model's own")
 	cmd.Flags().StringVar(&o.ToolFormat, "tool-format", "", "`name` of the tool-call format, in place of the one that the template shows")
+	cmd.Flags().StringVar(&templateFile, "template", "", "`file` with a chat template, in place of a model")
+	cmd.Flags().BoolVar(&lines, "jsonl", false, "read and write JSON lines")
+	cmd.Flags().StringVar(&dir, "templates", ".", "`folder` of the templates that lines name")
+	cmd.MarkFlagsMutuallyExclusive("jsonl", "template")
 	return cmd
 }
 

@@ -1,13 +1,11 @@
 package server
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
 	"quern/engine"
 	"quern/models/chat"
-	"quern/models/template"
 	"quern/models/toolcall"
 	"quern/tokenizer"
 )
@@ -72,12 +70,8 @@ type opener func(text string) (string, *requestError)
 // render makes the prompt of a conversation.
 func (m *Model) render(c chat.Conversation, open opener) (prompt, *requestError) {
 	rendered, err := m.Template.Render(c, m.Tokenizer.ContainsSpecial, time.Now())
-	var raised *template.RaiseError
-	switch {
-	case errors.As(err, &raised):
-		return prompt{}, invalid("input", codeInvalidValue, "the chat template of the model refuses this conversation: %s", raised.Message)
-	case err != nil:
-		return prompt{}, invalid("input", codeInvalidValue, "the conversation can't be rendered by the chat template of the model: %s", err)
+	if err != nil {
+		return prompt{}, badConversation(err)
 	}
 	text := rendered.Text()
 	opening, refused := open(text)

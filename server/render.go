@@ -1,6 +1,11 @@
 package server
 
 import (
+	"errors"
+	"net/http"
+	"time"
+
+	"quern/models/template"
 	"quern/server/jsonvalue"
 	"quern/tokenizer"
 )
@@ -15,13 +20,9 @@ type Rendering struct {
 // Render makes the prompt of a body of POST /v1/responses as serving does. It
 // asks nothing of the engine, so m needs none, and nothing is cut to fit.
 func (m *Model) Render(body []byte) (Rendering, error) {
-	v, err := jsonvalue.Parse(body, maxDepth)
+	req, err := m.readBody(body)
 	if err != nil {
 		return Rendering{}, err
-	}
-	req, refused := decodeCreate(contracts[0], v, m.Defaults, recall{}, nil)
-	if refused != nil {
-		return Rendering{}, refused
 	}
 	j, conversation, refused := m.draft(&req.task)
 	if refused != nil {
@@ -32,4 +33,50 @@ func (m *Model) Render(body []byte) (Rendering, error) {
 		return Rendering{}, refused
 	}
 	return Rendering{Prompt: p.text, Tokens: p.tokens, Grammar: j.params.Grammar}, nil
+}
+
+// RenderText makes the text of the prompt alone, for which m needs no more than
+// a template. The opening of a forced call is not in it.
+func (m *Model) RenderText(body []byte) (string, error) {
+	req, err := m.readBody(body)
+	if err != nil {
+		return "", err
+	}
+	c, refused := req.task.conversation()
+	if refused != nil {
+		return "", refused
+	}
+	rendered, err := m.Template.Render(c, func(string) bool { return false }, time.Now())
+	if err != nil {
+		return "", badConversation(err)
+	}
+	return rendered.Text(), nil
+}
+
+func (m *Model) readBody(body []byte) (*createRequest, error) {
+	v, err := jsonvalue.Parse(body, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	req, refused := decodeCreate(contracts[0], v, m.Defaults, recall{}, nil)
+	if refused != nil {
+		return nil, refused
+	}
+	return req, nil
+}
+
+// badConversation says why a template doesn't take a conversation.
+func badConversation(err error) *requestError {
+	if raised, ok := errors.AsType[*template.RaiseError](err); ok {
+		return invalid("input", codeInvalidValue, "the chat template of the model refuses this conversation: %s", raised.Message)
+	}
+	return invalid("input", codeInvalidValue, "the conversation can't be rendered by the chat template of the model: %s", err)
+}
+
+// StatusOf is the HTTP status that serving answers an error of Render with.
+func StatusOf(err error) int {
+	if refused, ok := errors.AsType[*requestError](err); ok {
+		return refused.Status
+	}
+	return http.StatusBadRequest
 }
