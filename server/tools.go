@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"quern/models/chat"
+	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -82,7 +83,7 @@ func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) to
 	t.Description = f.text(body.Get("description"))
 	if t.custom {
 		t.Parameters = customParameters
-		t.Description = f.describeInput(t.Description, body.Get("format"))
+		f.freeform(&t, body.Get("format"))
 		return t
 	}
 	t.Strict = f.flag(body.Get("strict"), false)
@@ -96,12 +97,13 @@ func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) to
 	return t
 }
 
-// describeInput adds the grammar of a custom tool to its description: it is all
-// that tells the model what the text must look like.
-func (f *fields) describeInput(description string, format jsonvalue.Value) string {
+// freeform reads what the text of a custom tool must look like. The description
+// tells the model; a regular expression also holds it to that, as the pattern of
+// its argument. What only the description tells is named as ignored.
+func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 	body := f.object(format)
 	if kind := f.choice(body.Get("type"), "text", "text", "grammar"); kind == "text" {
-		return description
+		return
 	}
 	if nested := body.Get("grammar"); nested.Kind() == jsonvalue.Object { // as chat has it
 		format, body = nested, f.object(nested)
@@ -111,7 +113,25 @@ func (f *fields) describeInput(description string, format jsonvalue.Value) strin
 		f.missing(format, "syntax")
 	}
 	definition := f.name(format, body.Get("definition"), "definition")
-	return strings.TrimSpace(description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
+	if f.err != nil {
+		return
+	}
+	t.Description = strings.TrimSpace(t.Description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
+	if syntax == "regex" {
+		held := patternParameters(definition)
+		if _, err := schema.Compile(held, schema.Options{Object: true, Closed: true, Strict: true}); err == nil {
+			t.Parameters, t.Strict = held, true
+			return
+		}
+	}
+	f.pass(format.Path(), syntax+" is not enforced")
+}
+
+// patternParameters are customParameters whose text matches a whole pattern.
+func patternParameters(pattern string) json.RawMessage {
+	dst := append([]byte(nil), `{"type":"object","properties":{"input":{"type":"string","pattern":`...)
+	dst = appendString(dst, "^(?:"+pattern+")$")
+	return append(dst, `}},"required":["input"],"additionalProperties":false}`...)
 }
 
 // namespace reads the tools of a namespace under flat names.
