@@ -17,6 +17,7 @@ import (
 	"quern/server"
 	"quern/server/config"
 	"quern/server/keys"
+	"quern/server/store"
 	"quern/tokenizer"
 )
 
@@ -54,7 +55,14 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, out io.
 	}
 	stopWatching := watchKeys(ring, logger)
 	defer func() { stopWatching(); err = errors.Join(err, ring.Close()) }()
-	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, ring, key, logger)}
+	responses, err := openStore(cfg, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if responses != nil {
+		defer func() { err = errors.Join(err, responses.Close()) }()
+	}
+	n := &node{cfg: cfg, logger: logger, card: card, api: newAPI(cfg, ring, key, responses, logger)}
 	n.http = &http.Server{
 		Handler: n.api.Handler(), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
@@ -85,10 +93,10 @@ func cannotListen(err error) error {
 	return err
 }
 
-func newAPI(cfg *config.Config, ring *keys.Ring, sealKey []byte, logger *slog.Logger) *server.Server {
+func newAPI(cfg *config.Config, ring *keys.Ring, sealKey []byte, responses *store.Store, logger *slog.Logger) *server.Server {
 	return server.New(server.Config{
-		SealKey: sealKey,
-		Keys:    ring, MetricsByKey: cfg.MetricsByKey, Node: factsOf(cfg), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
+		SealKey: sealKey, Store: responses,
+		Keys: ring, MetricsByKey: cfg.MetricsByKey, Node: factsOf(cfg), Contract: cfg.Contract, MaxBody: int64(cfg.MaxBody),
 		Limits: server.Limits{
 			Depth: cfg.MaxDepth, Items: cfg.MaxItems, Tools: cfg.MaxTools, Text: int64(cfg.MaxText), Images: int64(cfg.MaxImages),
 		},

@@ -74,7 +74,7 @@ func (s *Server) readCompact(c *gin.Context) (*Model, *createRequest, *requestEr
 		return nil, nil, refused
 	}
 	ex := exchangeOf(c)
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), nil)
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
 	if refused != nil {
 		return nil, nil, refused
 	}

@@ -14,6 +14,8 @@ type contract struct {
 	name   string
 	limits Limits // of the node, whatever the profile
 
+	storing bool // the node keeps responses, which the open profile alone can ask for
+
 	// Top-level fields of POST /v1/responses.
 	required []string                  // must be there
 	refused  []string                  // must not, whatever their value

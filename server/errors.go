@@ -52,6 +52,7 @@ const (
 	codeOverloaded       = "rate_limit_exceeded"
 	codeLoading          = "model_loading"
 	codeDraining         = "server_draining"
+	codeCancelled        = "response_cancelled"
 	codeTimeout          = "request_timeout"
 	codeServerError      = "server_error"
 )

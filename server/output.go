@@ -37,6 +37,7 @@ type responseOutput struct {
 	events   eventWriter
 	remember func(id string, item []byte)
 	now      func() time.Time
+	keep     func() // stores the response before its end is told; nil stores none
 	cutEvent string // ends a response that was cut; "" is response.incomplete
 
 	open     openItem
@@ -144,6 +145,8 @@ func (o *responseOutput) callEnd(cut bool) {
 func (o *responseOutput) finish(end outcome) {
 	status := statusCompleted
 	switch {
+	case end.err != nil && end.err.Code == codeCancelled:
+		status = statusCancelled
 	case end.err != nil:
 		status = statusFailed
 	case end.cut:
@@ -154,7 +157,7 @@ func (o *responseOutput) finish(end outcome) {
 	}
 	if o.open != openNone {
 		itemStatus := status
-		if status == statusFailed {
+		if end.err != nil {
 			itemStatus = statusIncomplete
 		}
 		o.end(itemStatus)
@@ -176,8 +179,14 @@ func (o *responseOutput) terminal(status string, end outcome) {
 		o.res.CompletedAt = o.now()
 	}
 	event := "response." + status
-	if status == statusIncomplete {
+	switch status {
+	case statusIncomplete:
 		event = cmp.Or(o.cutEvent, event)
+	case statusCancelled:
+		event = "response.failed" // clients know no event of its own
+	}
+	if o.keep != nil {
+		o.keep()
 	}
 	o.events.snapshot(event, o.res)
 	o.events.done()

@@ -12,6 +12,8 @@ type createRequest struct {
 	task
 	model     string // "" takes the node's
 	stream    bool
+	store     bool // keep the response
+	input     jsonvalue.Value
 	warmUp    bool // read the prompt, and answer nothing
 	obfuscate bool // pad the events of deltas
 	ignored   []string
@@ -37,6 +39,8 @@ type echo struct {
 	User             *string
 	SafetyIdentifier *string
 	PromptCacheKey   *string
+	Store            bool
+	Background       bool
 }
 
 // decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
@@ -48,13 +52,12 @@ func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find rec
 		return nil, err
 	}
 	m = f.keepTo(body, m)
-	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false)}
-	f.stateless(m)
+	r := &createRequest{model: f.text(m.Get("model")), stream: f.flag(m.Get("stream"), false), input: m.Get("input")}
+	f.keeping(m, r)
 	before := f.continued(m, earlier, &r.echo)
 	r.obfuscate = f.flag(f.object(m.Get("stream_options")).Get("include_obfuscation"), false)
 	f.text(m.Get("service_tier")) // a node has one, whatever it is called
 	f.ignore(m, "conversation", "prompt", "context_management", "moderation")
-	f.flag(m.Get("store"), false)
 
 	f.prompting(m, r, before, find)
 	f.answering(m, r, defaults)
@@ -81,7 +84,7 @@ func (f *fields) body(v jsonvalue.Value) (jsonvalue.Members, *requestError) {
 
 // history finds the conversation that a response ended, its own output
 // included; nil if it is not known. A nil history knows none.
-type history func(id string) []inputItem
+type history func(id string) ([]inputItem, *requestError)
 
 // continued reads the conversation that the request goes on with.
 func (f *fields) continued(m jsonvalue.Members, earlier history, e *echo) []inputItem {
@@ -90,21 +93,42 @@ func (f *fields) continued(m jsonvalue.Members, earlier history, e *echo) []inpu
 		return nil
 	}
 	e.Previous = &id
-	var before []inputItem
-	if earlier != nil {
-		before = earlier(id)
+	if earlier == nil {
+		f.fail(unknownPrevious(f.rules(), id))
+		return nil
 	}
-	if before == nil {
-		f.fail(invalid("previous_response_id", codePreviousResponse,
-			"previous_response_id %q is not found: this node stores no responses, and a socket remembers its latest one. Send the whole conversation as input", clip(id)))
+	before, refused := earlier(id)
+	switch {
+	case refused != nil:
+		f.fail(refused)
+	case before == nil:
+		f.fail(unknownPrevious(f.rules(), id))
 	}
 	return before
 }
 
-// stateless refuses what needs stored responses.
-func (f *fields) stateless(m jsonvalue.Members) {
-	if f.flag(m.Get("background"), false) {
-		f.fail(invalid("background", codeUnsupported, "background is not supported: this node stores no responses that could be fetched later"))
+func unknownPrevious(k *contract, id string) *requestError {
+	why := "this node stores no responses (--store), and a socket remembers its latest one"
+	if k.storing {
+		why = "it was not stored, is not this key's, has been deleted, or has expired"
+	}
+	return invalid("previous_response_id", codePreviousResponse,
+		"previous_response_id %q is not found: %s. Send the whole conversation as input", clip(id), why)
+}
+
+// keeping reads what is to become of the response. Where nothing is stored,
+// store is false, whatever was asked for, and echoed so.
+func (f *fields) keeping(m jsonvalue.Members, r *createRequest) {
+	storing := f.rules().storing
+	r.store = f.flag(m.Get("store"), true) && storing
+	r.echo.Store = r.store
+	r.echo.Background = f.flag(m.Get("background"), false)
+	switch {
+	case !r.echo.Background:
+	case !storing:
+		f.fail(invalid("background", codeUnsupported, "background is not supported: this node stores no responses that could be fetched later (--store)"))
+	case !r.store:
+		f.fail(invalid("background", codeInvalidValue, "background needs store to be true: the response could not be fetched otherwise"))
 	}
 }
 

@@ -8,6 +8,8 @@ const (
 	statusCompleted  = "completed"
 	statusIncomplete = "incomplete"
 	statusFailed     = "failed"
+	statusQueued     = "queued"    // of a background response that has not begun
+	statusCancelled  = "cancelled" // of one that its client gave up
 )
 
 // resource is the response object of the contract: all 31 keys, always.
@@ -36,9 +38,13 @@ func newResource(model string, e *echo, now time.Time) *resource {
 	for _, t := range e.Tools.echo {
 		size += len(t) + 1
 	}
-	r.tail = e.append(append(make([]byte, 0, size), `,"model":`...), model)
+	r.tail = make([]byte, 0, size)
+	r.repeat(e)
 	return r
 }
+
+// repeat encodes what the request makes constant, once more where that changes.
+func (r *resource) repeat(e *echo) { r.tail = e.append(append(r.tail[:0], `,"model":`...), r.Model) }
 
 // append writes the resource as it is now.
 func (r *resource) append(dst []byte) []byte {
@@ -130,7 +136,11 @@ func (e *echo) appendNumbers(dst []byte) []byte {
 }
 
 func (e *echo) appendLabels(dst []byte) []byte {
-	dst = append(dst, `,"store":false,"background":false,"service_tier":"default","metadata":{`...)
+	dst = append(dst, `,"store":`...)
+	dst = appendBool(dst, e.Store)
+	dst = append(dst, `,"background":`...)
+	dst = appendBool(dst, e.Background)
+	dst = append(dst, `,"service_tier":"default","metadata":{`...)
 	for i, p := range e.Metadata {
 		if i > 0 {
 			dst = append(dst, ',')

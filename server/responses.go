@@ -29,12 +29,15 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), nil)
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
 	if refused != nil {
 		return refused
 	}
 	if refused := s.admit(m, ex, req.model, &req.task); refused != nil {
 		return refused
+	}
+	if req.echo.Background {
+		return s.createBackground(c, m, req, ex)
 	}
 	ctx, leave, refused := s.enter(c)
 	if refused != nil {
@@ -108,12 +111,16 @@ func (s *Server) newOutput(m *Model, req *createRequest, ex *exchange) *response
 		name = m.ID
 	}
 	owner := ex.owner
-	return &responseOutput{
+	out := &responseOutput{
 		res:      newResource(name, &req.echo, time.Now()),
 		remember: func(id string, item []byte) { s.recent.put(owner, id, item) },
 		now:      time.Now,
 		cutEvent: s.contract.cutEvent,
 	}
+	if req.store && !req.echo.Background {
+		out.keep = func() { s.keepResponse(req, out, ex) }
+	}
+	return out
 }
 
 // wire is how events reach a client.

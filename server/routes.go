@@ -44,6 +44,10 @@ func (s *Server) routes() http.Handler {
 
 	api.POST("/v1/responses", s.handle(s.createResponse))
 	api.POST("/v1/responses/compact", s.handle(s.compact))
+	api.GET("/v1/responses/:id", s.handle(s.getResponse))
+	api.GET("/v1/responses/:id/input_items", s.handle(s.listInputItems))
+	api.DELETE("/v1/responses/:id", s.handle(s.deleteResponse))
+	api.POST("/v1/responses/:id/cancel", s.handle(s.cancelResponse))
 	api.GET("/v1/responses", s.handle(s.openSocket))
 	api.POST("/v1/chat/completions", s.handle(s.createChat))
 	api.POST("/v1/completions", s.handle(s.createText))

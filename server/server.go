@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"quern/server/keys"
+	"quern/server/store"
 )
 
 // Config is what a server needs to know besides its model.
@@ -40,6 +41,9 @@ type Config struct {
 	// SealKey encrypts compaction items, SealKeySize bytes; none takes one that
 	// ends with the process.
 	SealKey []byte
+	// Store keeps responses, under the open contract; nil keeps none. It is the
+	// caller's to close, after Drain.
+	Store *store.Store
 	// MetricsByKey tells on /metrics what each key of the keys file has used.
 	MetricsByKey bool
 	// CacheIsolation keeps the cached prefixes of each API key to itself.
@@ -88,6 +92,7 @@ type Server struct {
 	model    atomic.Pointer[Model]
 	gate     *gate
 	recent   *recentItems
+	jobs     *jobs
 	seal     *seal
 	sockets  *sockets
 	metrics  *metrics
@@ -102,8 +107,9 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: cfg.Keys,
-		gate: newGate(), recent: newRecentItems(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
+		gate: newGate(), recent: newRecentItems(), jobs: newJobs(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
 	}
+	s.contract.storing = cfg.Store != nil && s.contract.name == contracts[0].name
 	s.handler = s.routes()
 	return s
 }

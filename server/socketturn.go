@@ -98,12 +98,15 @@ func (k *socket) decode(m *Model, ex *exchange, body jsonvalue.Value) (*createRe
 	if f.err != nil {
 		return nil, f.err
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), k.earlier)
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), k.earlier(ex))
 	if refused != nil {
 		return nil, refused
 	}
 	if refused := s.admit(m, ex, req.model, &req.task); refused != nil {
 		return nil, refused
+	}
+	if req.echo.Background {
+		return nil, invalid("background", codeUnsupported, "background is not supported over a WebSocket: send it as a POST")
 	}
 	req.stream = true
 	if warmUp {
@@ -112,12 +115,19 @@ func (k *socket) decode(m *Model, ex *exchange, body jsonvalue.Value) (*createRe
 	return req, nil
 }
 
-// earlier finds the conversation that ended with a response.
-func (k *socket) earlier(id string) []inputItem {
-	if k.latest == nil || k.latest.id != id {
-		return nil
+// earlier finds the conversation that ended with a response: the socket's latest
+// one, or one that is stored.
+func (k *socket) earlier(ex *exchange) history {
+	stored := k.server.storedHistory(ex)
+	return func(id string) ([]inputItem, *requestError) {
+		switch {
+		case k.latest != nil && k.latest.id == id:
+			return k.latest.items, nil
+		case stored != nil:
+			return stored(id)
+		}
+		return nil, nil
 	}
-	return k.latest.items
 }
 
 // forget drops the latest response when its continuation fails: what the client

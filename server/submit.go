@@ -69,6 +69,8 @@ func (s *Server) refusalOf(err error) *requestError {
 			Code: cmp.Or(s.contract.queueFullCode, codeOverloaded), RetryAfter: wait,
 			Message: fmt.Sprintf("the queue of this node is full, try again in %ds", int(wait.Seconds())),
 		}
+	case errors.Is(err, errGivenUp):
+		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: codeCancelled, Message: "the response was cancelled"}
 	case errors.Is(err, errShutdown):
 		return unavailable(codeDraining, "the node is shutting down and has ended this response", retryDraining)
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):

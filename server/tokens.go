@@ -20,7 +20,7 @@ func (s *Server) readPrompt(c *gin.Context) (*job, *requestError) {
 	if refused != nil {
 		return nil, refused
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(exchangeOf(c)), nil)
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(exchangeOf(c)), s.storedHistory(exchangeOf(c)))
 	if refused != nil {
 		return nil, refused
 	}

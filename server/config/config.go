@@ -30,6 +30,10 @@ type Config struct {
 	APIKeyFile      string        // file with one key a line
 	SealKeyFile     string        // file with the key that encrypts compaction items; empty: in the user's config directory
 	KeysFile        string        // file of quern keys: hashes and limits
+	Store           string        // where responses are kept: off, memory or disk
+	StoreTTL        time.Duration // how long one that nobody uses is kept; 0: always
+	StoreMaxBytes   Size          // of all that are kept, as packed
+	StoreFile       string        // of disk; empty: in the user's config directory
 	KeysLedger      string        // what is spent of balances; empty: beside KeysFile
 	MetricsByKey    bool          // /metrics tells what each key of KeysFile has used
 	Node            []string      // what the node says of itself, name=value

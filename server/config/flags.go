@@ -15,7 +15,7 @@ const fileFlag = "config"
 func Bind(fs *pflag.FlagSet) *Config {
 	own := pflag.NewFlagSet("quern", pflag.ContinueOnError)
 	own.SortFlags = false
-	c := &Config{MaxBody: 64 << 20, MaxText: 32 << 20, MaxImages: 48 << 20, LogLevel: slog.LevelInfo, flags: own}
+	c := &Config{MaxBody: 64 << 20, MaxText: 32 << 20, MaxImages: 48 << 20, StoreMaxBytes: 1 << 30, LogLevel: slog.LevelInfo, flags: own}
 	bindModel(own, c)
 	bindEngine(own, c)
 	bindServer(own, c)
@@ -50,6 +50,10 @@ func bindServer(fs *pflag.FlagSet, c *Config) {
 	fs.StringVar(&c.APIKeyFile, "api-key-file", "", "`file` with one key a line; # begins a comment")
 	fs.StringVar(&c.SealKeyFile, "seal-key-file", "", "`file` with the key of compaction items, made if absent; default: quern/seal.key in the user's config directory")
 	fs.StringVar(&c.KeysFile, "keys-file", "", "`file` with hashed keys and their limits, as quern keys makes it")
+	fs.Var(newChoice(&c.Store, "off", "off", "memory", "disk"), "store", "keep responses, to be fetched, continued and run in the background")
+	fs.DurationVar(&c.StoreTTL, "store-ttl", 30*24*time.Hour, "how long a response that nobody uses is kept; 0: always")
+	fs.Var(&c.StoreMaxBytes, "store-max-bytes", "all stored responses together; the least recently used go first")
+	fs.StringVar(&c.StoreFile, "store-file", "", "`file` of --store disk; default: quern/responses.db in the user's config directory")
 	fs.StringVar(&c.KeysLedger, "keys-ledger", "", "`file` that keeps what is spent of balances; empty: that of keys-file with .ledger")
 	fs.BoolVar(&c.MetricsByKey, "metrics-by-key", false, "tell on /metrics what each key of keys-file has used, by its name")
 	fs.Var(&facts{list: &c.Node}, "node", "`name=value` of this node for provider requirements (name=desk, region=eu), repeatable")

@@ -22,6 +22,7 @@ const (
 	maxItems   = 100_000
 	maxTools   = 2_000
 	maxSockets = 1 << 16
+	minStore   = 1 << 20
 	minBody    = 1 << 10
 	maxBody    = 2 << 30
 	longest    = 30 * 24 * time.Hour
@@ -72,6 +73,13 @@ func (c *Config) Validate() error {
 		if d < time.Second || d > longest {
 			bad(key, d, "is not within 1s to %s", longest)
 		}
+	}
+	lasting("store-ttl", c.StoreTTL)
+	if c.StoreMaxBytes < minStore {
+		bad("store-max-bytes", &c.StoreMaxBytes, "is less than 1MiB")
+	}
+	if c.Store != "off" && c.Contract != "open" {
+		bad("store", c.Store, "has no effect under the contract %s, which keeps no responses", c.Contract)
 	}
 	if c.Temperature != -1 && (c.Temperature < 0 || c.Temperature > 2) {
 		bad("temperature", c.Temperature, "is not within 0 to 2 (or -1)")

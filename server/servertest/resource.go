@@ -61,7 +61,7 @@ func CheckResource(r Object) []string {
 		if e := obj(r, "error"); str(e, "code") == "" || str(e, "message") == "" {
 			add("failed with error %v", r["error"])
 		}
-	case "in_progress":
+	case "in_progress", "queued":
 		if len(output) > 0 || r["usage"] != nil || r["completed_at"] != nil {
 			add("in progress with output, usage or completed_at")
 		}
