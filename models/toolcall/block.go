@@ -20,6 +20,7 @@ type block struct {
 	units   int    // that were read, counting or not
 	list    bool   // inside a JSON list
 	outer   bool   // a section goes on behind the end of a call
+	bare    bool   // Tagged: begun by a call where a section is usual
 	fence   string // what ends a bare answer
 	junk    bool   // in[junkLo:junkHi] are calls of undeclared tools
 	junkLo  int
@@ -55,7 +56,10 @@ func (k *block) shift(n int) {
 
 // enterBlock begins a block at the marker at hi.
 func (l *Lexer) enterBlock(b *Block, marker string, at where) {
-	l.block = block{b: b, where: at, mark: l.hi, after: l.hi + len(marker), outer: b.Section != ""}
+	l.block = block{
+		b: b, where: at, mark: l.hi, after: l.hi + len(marker), outer: b.Section != "",
+		bare: b.Style == Tagged && b.Section != "" && marker != b.Section,
+	}
 	l.queue = l.queue[:0]
 	l.state = inBlock
 	l.open(marker)
@@ -119,7 +123,7 @@ func (l *Lexer) readBetween(last bool) bool {
 	}
 	free := k.where != alone // bare answers have to be exact
 	switch {
-	case c == '{' && (k.started || k.list || free && k.b.Style != ArgsAfterName && k.units > 0):
+	case c == '{' && (k.started || k.list || free && k.b.objects(k.units > 0)):
 		l.beginObject()
 	case c == '[' && k.started && !k.list && (free || l.f.Bare == BareList):
 		k.list = true
@@ -134,7 +138,7 @@ func (l *Lexer) readBetween(last bool) bool {
 		}
 	case (c == ']' || c == '}') && k.units > 0 && free: // one too many
 		l.hi++
-	case k.b.NameEnd != "" && k.started && isNameByte(c):
+	case k.b.named() && k.started && isNameByte(c):
 		k.phase, k.name = inName, l.hi
 	case c == '`' && !free && k.units == 0 && k.fence == "":
 		return l.openFence(last)
@@ -206,12 +210,16 @@ func (l *Lexer) openFence(last bool) bool {
 func (l *Lexer) beginObject() {
 	k := &l.block
 	style := k.b.Style
-	if style == ArgsAfterName { // the other shape of the family
+	if style == ArgsAfterName || style == Tagged { // the other shape of the family
 		style = ArgsInObject
 	}
 	k.phase, k.unit, k.live = inObject, l.hi, false
 	l.obj.reset(style, k.unmarked())
+	l.readWith(&l.obj)
 }
+
+// readWith reads the call that begins with a reader that has been reset.
+func (l *Lexer) readWith(r reader) { l.reader, l.got = r, r.call() }
 
 // unmarked says that nothing but its content makes the block one of calls.
 func (k *block) unmarked() bool { return k.where == alone || k.after == k.mark }
@@ -271,11 +279,27 @@ func (l *Lexer) readName(last bool) bool {
 	if k.b.Indexed {
 		name, id = splitIndexed(name)
 	}
+	if k.bare && l.tools[name] == nil {
+		l.giveUp("not a declared tool")
+		return true
+	}
 	l.hi = p + len(end)
-	k.phase, k.unit, k.live = inObject, k.startAt, false
-	l.obj.reset(ArgsAfterName, false)
-	l.obj.name, l.obj.id, l.obj.hasName = name, id, true
+	l.named(name, id)
 	return true
+}
+
+// named begins the arguments behind a name.
+func (l *Lexer) named(name, id string) {
+	k := &l.block
+	k.phase, k.unit, k.live = inObject, k.startAt, false
+	if k.b.Style == Tagged {
+		l.tag.reset(k.b, l.tools[name])
+		l.readWith(&l.tag)
+	} else {
+		l.obj.reset(ArgsAfterName, false)
+		l.readWith(&l.obj)
+	}
+	l.got.name, l.got.id, l.got.hasName = name, id, true
 }
 
 // splitIndexed takes functions.NAME:7 apart; the whole is the id.

@@ -10,20 +10,23 @@ type queued struct {
 func (l *Lexer) readObject() bool {
 	k := &l.block
 	for l.hi < len(l.in) {
-		st := l.obj.step(l.in[l.hi])
+		st := l.reader.step(l.in[l.hi])
 		if st == broken {
 			return l.repair()
 		}
 		l.hi++
-		if st == oneDone || st == allDone {
+		if st != more {
 			l.progress()
 			l.callDone(st)
+			if l.state == inBlock && (st == secDone || st == endDone && !k.outer) {
+				l.blockEnds()
+			}
 			return true
 		}
-		if !k.live && k.where == inAnswer && l.obj.ready() {
+		if !k.live && k.where == inAnswer && l.got.ready() {
 			l.announce() // at this byte, however the input is cut
 		}
-		if k.unmarked() && !k.list && l.obj.hasName && l.tools[l.obj.name] == nil {
+		if k.unmarked() && !k.list && l.got.hasName && l.tools[l.got.name] == nil {
 			l.giveUp("not a declared tool")
 			return true
 		}
@@ -39,20 +42,20 @@ func (l *Lexer) progress() {
 		return
 	}
 	l.take(l.hi-l.lo, asCall)
-	l.emit(ArgsDelta, l.obj.args[:l.obj.safe])
-	l.obj.given()
+	l.emit(ArgsDelta, l.got.args[:l.got.safe])
+	l.got.given()
 }
 
 // announce opens the current call, if its tool is declared.
 func (l *Lexer) announce() {
-	t := l.tools[l.obj.name]
+	t := l.tools[l.got.name]
 	if t == nil {
 		return
 	}
 	l.giveJunk()
 	l.newMessage()
 	l.block.live, l.said = true, true
-	l.events = append(l.events, Event{Kind: CallStart, Index: l.calls, Name: t.name, ID: l.obj.id})
+	l.events = append(l.events, Event{Kind: CallStart, Index: l.calls, Name: t.name, ID: l.got.id})
 }
 
 // callDone ends the call that has been read. With oneDone the object goes on
@@ -66,20 +69,20 @@ func (l *Lexer) callDone(st status) {
 		l.unitDone()
 		return
 	}
-	t := l.tools[l.obj.name]
-	hasArgs := l.obj.argsEnd
-	if !hasArgs && l.obj.style == ArgsInObject { // left out
-		l.obj.setArgs([]byte("{}"))
+	t := l.tools[l.got.name]
+	hasArgs := l.got.argsEnd
+	if !hasArgs { // left out
+		l.got.whole([]byte("{}"))
 	}
 	switch {
-	case !l.obj.hasName, k.where == alone && (!hasArgs || t != nil && !t.fits(l.obj.args)):
+	case !l.got.hasName, k.where == alone && (!hasArgs || t != nil && !t.fits(l.got.args)):
 		l.giveUp("no call")
 		return
 	case t == nil && k.where != inAnswer:
 		l.giveUp("not a declared tool")
 		return
 	case t == nil:
-		l.malformed("not a declared tool: " + clip(l.obj.name))
+		l.malformed("not a declared tool: " + clip(l.got.name))
 		if !k.junk {
 			k.junk, k.junkLo = true, k.unit
 		}
@@ -91,13 +94,13 @@ func (l *Lexer) callDone(st status) {
 		l.progress()
 		l.endCall(false)
 	default:
-		l.queue = append(l.queue, queued{t.name, l.obj.id, append([]byte(nil), l.obj.args...)})
+		l.queue = append(l.queue, queued{t.name, l.got.id, append([]byte(nil), l.got.args...)})
 	}
 	if l.state != inBlock {
 		return
 	}
 	if st == oneDone {
-		l.obj.hasName, l.obj.argsEnd = false, false
+		l.got.hasName, l.got.argsEnd = false, false
 		k.live, k.unit = false, l.hi
 		return
 	}
@@ -123,7 +126,7 @@ func (l *Lexer) unitDone() {
 
 // endCall closes the announced call.
 func (l *Lexer) endCall(cut bool) {
-	l.events = append(l.events, Event{Kind: CallEnd, Index: l.calls, ID: l.obj.id, Cut: cut})
+	l.events = append(l.events, Event{Kind: CallEnd, Index: l.calls, ID: l.got.id, Cut: cut})
 	l.block.live = false
 	l.block.calls++
 	l.countCall()
@@ -160,8 +163,8 @@ func (l *Lexer) repair() bool {
 		l.progress()
 		return false
 	}
-	listEnd := l.in[l.hi] == ']' && k.list && l.obj.scan.depth() <= 1
-	if (text != "" || listEnd) && l.obj.hasName && l.obj.finish() {
+	listEnd := l.in[l.hi] == ']' && k.list && l.reader.closesList()
+	if (text != "" || listEnd) && l.got.hasName && l.reader.finish() {
 		l.progress()
 		l.callDone(allDone)
 		return true
@@ -278,6 +281,9 @@ func (l *Lexer) commit() {
 // endBlock decides an open block at the end of the answer.
 func (l *Lexer) endBlock(cut bool) {
 	k := &l.block
+	if k.phase == inName && !cut && k.b.Style == Tagged && k.b.NameEnd == "" {
+		l.named(string(l.in[k.name:l.word(k.name)]), "") // a name alone
+	}
 	if k.phase == inObject {
 		l.endObject(cut)
 		if l.state != inBlock || k.phase == inObject {
@@ -301,9 +307,9 @@ func (l *Lexer) endBlock(cut bool) {
 // leaves its arguments as they are; else missing brackets are added.
 func (l *Lexer) endObject(cut bool) {
 	k := &l.block
-	o := &l.obj
+	o := l.got
 	l.hi = len(l.in)
-	if !cut && o.hasName && o.finish() {
+	if !cut && o.hasName && l.reader.finish() {
 		l.progress()
 		l.callDone(allDone)
 		return

@@ -7,45 +7,49 @@ type fingerprint struct {
 	all []string
 	row string // "" where no row reads the family yet
 	why string
+	own bool // the template spells the thoughts' markers in parts: the row's hold
 }
 
 // fingerprints are tried in order: those that contain another's texts come
 // first.
 var fingerprints = []fingerprint{
-	{[]string{"<|channel|>", "<|message|>"}, "", "harmony frames"},
-	{[]string{"<function=", "<|python_tag|>"}, "functionary_v31", "<function=…> with JSON"},
-	{[]string{"<seed:tool_call>"}, "", "Seed-OSS tags"},
-	{[]string{"<function="}, "", "<function=…> with tagged parameters"},
-	{[]string{"<arg_key>"}, "", "<arg_key> tags"},
-	{[]string{"<minimax:tool_call>"}, "", "MiniMax M2 tags"},
-	{[]string{"<invoke"}, "", "<invoke> tags"},
-	{[]string{"DSML"}, "", "DSML tags"},
-	{[]string{"<|tool_call>"}, "", "Gemma 4 call expressions"},
-	{[]string{"<|tool_call_start|>"}, "", "LFM2 call expressions"},
-	{[]string{"<function_calls>"}, "", "Olmo 3 call expressions"},
-	{[]string{">>>"}, "", ">>> recipients"},
-	{[]string{"[TOOL_CALLS]", "[ARGS]"}, "mistral", "[TOOL_CALLS]name[ARGS]"},
-	{[]string{"[TOOL_CALLS]"}, "mistral_v7", "[TOOL_CALLS] list"},
-	{[]string{"<｜tool▁calls▁begin｜>", "```json"}, "deepseek_v3", "<｜tool▁calls▁begin｜> with json fences"},
-	{[]string{"<｜tool▁calls▁begin｜>"}, "deepseek_v31", "<｜tool▁calls▁begin｜>"},
-	{[]string{"<|tool_calls_section_begin|>"}, "kimi_k2", "<|tool_calls_section_begin|>"},
-	{[]string{"<|START_ACTION|>"}, "cohere", "<|START_ACTION|>"},
-	{[]string{"<TOOLCALL>"}, "nemotron_v2", "<TOOLCALL>"},
-	{[]string{"<|tools_prefix|>"}, "apertus", "<|tools_prefix|>"},
-	{[]string{"<longcat_tool_call>"}, "longcat", "<longcat_tool_call>"},
-	{[]string{"<tool_calls>", "[BEGIN FINAL RESPONSE]"}, "apriel", "<tool_calls> and [BEGIN FINAL RESPONSE]"},
-	{[]string{"<tool_calls>", "<answer>"}, "hunyuan_a13b", "<tool_calls> and <answer>"},
-	{[]string{"<tool_calls>", "beginning_of_sentence"}, "minimax_m1", "<tool_calls> with a call a line"},
-	{[]string{"<tool_calls>"}, "jamba", "<tool_calls>"},
-	{[]string{"functools"}, "phi4_mini", "functools list"},
-	{[]string{"<|/tool_call|>"}, "phi4_mini", "<|tool_call|>…<|/tool_call|>"},
-	{[]string{"<|tool_call|>"}, "granite3", "<|tool_call|> list"},
-	{[]string{"<|action_start|>"}, "internlm2", "<|action_start|>"},
-	{[]string{"<|role_sep|>", "function call"}, "gigachat3", "function call<|role_sep|>"},
-	{[]string{"<tool_call>", "<response>"}, "ernie45", "<tool_call> and <response>"},
-	{[]string{"<tool_call>"}, "hermes", "<tool_call> with JSON"},
-	{[]string{"directly-answer", "tool_name"}, "command_r_plus", "Action: and a json fence"},
-	{[]string{`"parameters"`, "<|eot_id|>"}, "llama3", `bare {"name", "parameters"}`},
+	{[]string{"<|channel|>", "<|message|>"}, "", "harmony frames", false},
+	{[]string{"<function=", "<|python_tag|>"}, "functionary_v31", "<function=…> with JSON", false},
+	{[]string{"<seed:tool_call>"}, "seed_oss", "Seed-OSS tags", false},
+	{[]string{"<function="}, "qwen3_coder", "<function=…> with tagged parameters", false},
+	{[]string{"<arg_key{}>", ":opensource"}, "hy3", "Hunyuan 3 tags", true},
+	{[]string{"<arg_key>"}, "glm45", "<arg_key> tags", false},
+	{[]string{"<minimax:tool_call>"}, "minimax_m2", "MiniMax M2 tags", false},
+	{[]string{"<steptml:invoke"}, "step3", "<steptml:invoke> tags", false},
+	{[]string{"<invoke"}, "", "<invoke> tags", false},
+	{[]string{"DSML", "function_calls"}, "deepseek_v32", "DSML tags in function_calls", false},
+	{[]string{"DSML"}, "deepseek_v4", "DSML tags", false},
+	{[]string{"<|tool_call>"}, "", "Gemma 4 call expressions", false},
+	{[]string{"<|tool_call_start|>"}, "", "LFM2 call expressions", false},
+	{[]string{"<function_calls>"}, "", "Olmo 3 call expressions", false},
+	{[]string{">>>"}, "", ">>> recipients", false},
+	{[]string{"[TOOL_CALLS]", "[ARGS]"}, "mistral", "[TOOL_CALLS]name[ARGS]", false},
+	{[]string{"[TOOL_CALLS]"}, "mistral_v7", "[TOOL_CALLS] list", false},
+	{[]string{"<｜tool▁calls▁begin｜>", "```json"}, "deepseek_v3", "<｜tool▁calls▁begin｜> with json fences", false},
+	{[]string{"<｜tool▁calls▁begin｜>"}, "deepseek_v31", "<｜tool▁calls▁begin｜>", false},
+	{[]string{"<|tool_calls_section_begin|>"}, "kimi_k2", "<|tool_calls_section_begin|>", false},
+	{[]string{"<|START_ACTION|>"}, "cohere", "<|START_ACTION|>", false},
+	{[]string{"<TOOLCALL>"}, "nemotron_v2", "<TOOLCALL>", false},
+	{[]string{"<|tools_prefix|>"}, "apertus", "<|tools_prefix|>", false},
+	{[]string{"<longcat_tool_call>"}, "longcat", "<longcat_tool_call>", false},
+	{[]string{"<tool_calls>", "[BEGIN FINAL RESPONSE]"}, "apriel", "<tool_calls> and [BEGIN FINAL RESPONSE]", false},
+	{[]string{"<tool_calls>", "<answer>"}, "hunyuan_a13b", "<tool_calls> and <answer>", false},
+	{[]string{"<tool_calls>", "beginning_of_sentence"}, "minimax_m1", "<tool_calls> with a call a line", false},
+	{[]string{"<tool_calls>"}, "jamba", "<tool_calls>", false},
+	{[]string{"functools"}, "phi4_mini", "functools list", false},
+	{[]string{"<|/tool_call|>"}, "phi4_mini", "<|tool_call|>…<|/tool_call|>", false},
+	{[]string{"<|tool_call|>"}, "granite3", "<|tool_call|> list", false},
+	{[]string{"<|action_start|>"}, "internlm2", "<|action_start|>", false},
+	{[]string{"<|role_sep|>", "function call"}, "gigachat3", "function call<|role_sep|>", false},
+	{[]string{"<tool_call>", "<response>"}, "ernie45", "<tool_call> and <response>", false},
+	{[]string{"<tool_call>"}, "hermes", "<tool_call> with JSON", false},
+	{[]string{"directly-answer", "tool_name"}, "command_r_plus", "Action: and a json fence", false},
+	{[]string{`"parameters"`, "<|eot_id|>"}, "llama3", `bare {"name", "parameters"}`, false},
 }
 
 // ForTemplate chooses the format for a chat template and says why. A template
@@ -58,6 +62,9 @@ func ForTemplate(src string) (Format, string) {
 	} else if p := match(src); p != nil {
 		if p.row != "" {
 			f, why = row(p.row), "the template writes "+p.why
+			if p.own {
+				return f, why
+			}
 		} else {
 			why = "the template writes " + p.why + ", which is not supported yet; generic Hermes form"
 		}

@@ -47,7 +47,21 @@ const (
 	ArgsAfterName
 	// NameIsKey is {"name": {…}}.
 	NameIsKey
+	// Tagged is a name, a marker, and a pair of tags for each argument.
+	Tagged
 )
+
+// Tags are the markers of one argument (Tagged): KeyStart key KeyEnd ValueStart
+// value ValueEnd. White space may stand before KeyStart and ValueStart.
+type Tags struct {
+	KeyStart, KeyEnd     string
+	ValueStart, ValueEnd string
+	// Attributes may stand between KeyEnd and ValueStart: string="true" and
+	// string="false" say there whether the value is a string or JSON.
+	Attributes bool
+	// Trim drops one line break at each end of a value.
+	Trim bool
+}
 
 // Block is one way to write calls.
 type Block struct {
@@ -61,6 +75,10 @@ type Block struct {
 	// NameEnd stands between name and arguments (ArgsAfterName), IDStart
 	// between name and call id where there is one.
 	NameEnd, IDStart string
+	// Tags stand around the arguments of a Tagged call. With such a Style, an
+	// End is read as part of the call; without NameEnd, white space or a tag
+	// ends the name.
+	Tags Tags
 	// Indexed names look like functions.NAME:7, and that is the call's id.
 	Indexed bool
 	// NameKey, ArgsKey are the canonical keys of an object; "name" and
@@ -85,6 +103,15 @@ func orElse(s, other string) string {
 
 // open says that a block has no marker of its own at its end.
 func (b *Block) open() bool { return b.End == "" && b.SectionEnd == "" }
+
+// named says that a name can follow Start.
+func (b *Block) named() bool { return b.NameEnd != "" || b.Style == Tagged }
+
+// objects says that an object can stand where no Start does: as a further call,
+// or in a section of tagged calls, as models of other families write it.
+func (b *Block) objects(further bool) bool {
+	return b.Style == Tagged && b.Section != "" || b.Style != ArgsAfterName && further
+}
 
 // StartsInReasoning says whether a rendered prompt leaves the thoughts open,
 // so that what the model writes begins inside them.
@@ -120,6 +147,7 @@ func (f *Format) Markers() []string {
 	for i := range f.Blocks {
 		b := &f.Blocks[i]
 		add(b.Section, b.Start, b.NameEnd, b.IDStart, b.End, b.SectionEnd)
+		add(b.Tags.KeyStart, b.Tags.KeyEnd, b.Tags.ValueStart, b.Tags.ValueEnd)
 	}
 	for _, s := range f.Reasoning {
 		add(s.Start, s.End)

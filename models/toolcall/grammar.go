@@ -110,6 +110,17 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	return Grammar{GBNF: g.rules.Text(g.thoughts(body)), Opening: g.opening}, g.diags, nil
 }
 
+// forced is the block that grammars write. For tagged calls it is one of objects
+// between the same markers, which is read as well: a schema's rules then hold for
+// values of every type.
+func (f *Format) forced() *Block {
+	b := &f.Blocks[0]
+	if b.Style != Tagged {
+		return b
+	}
+	return &Block{Start: b.first(), End: orElse(b.SectionEnd, b.End), Lead: "\n", Trail: "\n", Between: "\n"}
+}
+
 // first is the marker that begins a block.
 func (b *Block) first() string { return orElse(b.Section, b.Start) }
 
@@ -134,7 +145,7 @@ func (g *grammarWriter) required() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b := &g.f.Blocks[0]
+	b := g.f.forced()
 	before, after := b.around()
 	if g.o.Thinking == NoThoughts {
 		g.opening = before
@@ -182,7 +193,7 @@ func (g *grammarWriter) calls(call string, b *Block) string {
 // call is one call of any tool, without its markers: what all share, then an
 // alternative for each tool.
 func (g *grammarWriter) call(onlyStrict bool) (string, error) {
-	b := &g.f.Blocks[0]
+	b := g.f.forced()
 	alts := make([]string, len(g.tools))
 	for i := range g.tools {
 		args, err := g.arguments(i, onlyStrict && !g.tools[i].Strict)
@@ -299,14 +310,14 @@ func (g *grammarWriter) answer(canCall bool) (string, error) {
 	}
 	g.rules.Add(c)
 	g.relaxed(-1, c)
-	if !canCall || g.f.Blocks[0].first() == "" {
+	if !canCall || g.f.forced().first() == "" {
 		return c.Root, nil
 	}
 	call, err := g.call(true)
 	if err != nil {
 		return "", err
 	}
-	b := &g.f.Blocks[0]
+	b := g.f.forced()
 	before, after := b.around()
 	return fmt.Sprintf("( %s | %s )", c.Root, sequence(literal(before), g.calls(call, b), literal(after))), nil
 }
@@ -317,7 +328,7 @@ func (g *grammarWriter) auto() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b := &g.f.Blocks[0]
+	b := g.f.forced()
 	before, after := b.around()
 	if g.o.MaxCalls != 1 && !b.List && !b.Shared {
 		defer func(n int) { g.o.MaxCalls = n }(g.o.MaxCalls)

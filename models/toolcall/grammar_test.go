@@ -208,6 +208,7 @@ func TestCanonicalSpelling(t *testing.T) {
 		"deepseek_v31":    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		"kimi_k2":         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{\"zone\": \"UTC\"}<|tool_call_end|><|tool_calls_section_end|>",
 		"functionary_v31": `<function=get_time>{"zone": "UTC"}</function>`,
+		"qwen3_coder":     "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>",
 		"llama3":          `{"name": "get_time", "parameters": {"zone": "UTC"}}`,
 	} {
 		f := row(name)
@@ -246,7 +247,9 @@ func TestForTemplate(t *testing.T) {
 		{"", "hermes", "offers no tools", false},
 		{"{% for t in tools %}<tool_call>{% endfor %}", "hermes", "<tool_call> with JSON", false},
 		{"{% for t in tools %}<tool_call>{% endfor %}<think>", "hermes", "<tool_call> with JSON", true},
-		{"tools <tool_call><function=x>", "hermes", "not supported yet", false},
+		{"tools <tool_call><function=x>", "qwen3_coder", "tagged parameters", false},
+		{"tools <|channel|> <|message|>", "hermes", "not supported yet", false},
+		{"tools <arg_key{}> :opensource <think{}>", "hy3", "Hunyuan 3", true},
 		{"tools [TOOL_CALLS] [ARGS] [THINK] [/THINK]", "mistral", "[ARGS]", true},
 		{"tools and nothing else", "hermes", "no known marker", false},
 	} {
@@ -270,6 +273,10 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 		"llama-cpp-deepseek-r1": "deepseek_v3", "moonshotai-Kimi-K2": "kimi_k2", "Kimi-K2-Thinking": "kimi_k2",
 		"meetkai-functionary-medium-v3.1": "functionary_v31", "meta-llama-Llama-3.1-8B-Instruct": "llama3",
 		"meta-llama-Llama-3.2-3B-Instruct": "llama3", "fireworks-ai-llama-3-firefunction-v2": "phi4_mini",
+		"Qwen3-Coder": "qwen3_coder", "Qwen3.5-4B": "qwen3_coder", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen3_coder",
+		"StepFun3.5-Flash": "qwen3_coder", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm45",
+		"Spark2.5": "glm45", "inclusionai-ling-3.0-flash": "glm45", "poolside-Laguna-XS.2": "glm45", "tencent-Hy3": "hy3",
+		"MiniMax-M2": "minimax_m2", "deepseek-ai-DeepSeek-V3.2": "deepseek_v32", "deepseek-ai-DeepSeek-V4": "deepseek_v4",
 		"GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
 	} {
 		src, err := os.ReadFile(filepath.Join(dir, name+".jinja"))
@@ -281,6 +288,8 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 	}
 	for name, thinks := range map[string]bool{
 		"Qwen-Qwen2.5-7B-Instruct": false, "Qwen-Qwen3-0.6B": true, "Qwen-QwQ-32B": true, "Apertus-8B-Instruct": true,
+		"Qwen3-Coder": false, "Qwen3.5-4B": true, "ByteDance-Seed-OSS": true, "GLM-4.6": true, "tencent-Hy3": true, "MiniMax-M2": true,
+		"deepseek-ai-DeepSeek-V3.2":                true,
 		"mistralai-Ministral-3-14B-Reasoning-2512": true, "mistralai-Mistral-Nemo-Instruct-2407": false,
 	} {
 		src, err := os.ReadFile(filepath.Join(dir, name+".jinja"))

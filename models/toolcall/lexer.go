@@ -63,10 +63,13 @@ type Lexer struct {
 	thoughts int // index of the current Reasoning span
 	thinking int // tokens in reasoning
 
-	block block
-	obj   object
-	calls int // announced so far
-	queue []queued
+	block  block
+	obj    object
+	tag    tagged
+	reader reader   // of the call being read: obj or tag
+	got    *written // what reader has read
+	calls  int      // announced so far
+	queue  []queued
 
 	events  []Event
 	out     []byte
@@ -87,6 +90,7 @@ type tool struct {
 	name       string
 	parameters []byte
 	checker    *schema.Checker
+	params     map[string]*param // by name, for Tagged; nil before their first use
 }
 
 // fits says whether arguments fit the tool's schema.

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,38 @@ var lexCases = []lexCase{
 	{name: "name first, cut in the name", format: "mistral", cut: true, in: `[TOOL_CALLS]ad`, text: `[TOOL_CALLS]ad`, malformed: 1},
 	{name: "indexed names", format: "kimi_k2", in: `<|tool_calls_section_begin|><|tool_call_begin|>functions.add:3<|tool_call_argument_begin|>{"a":1}<|tool_call_end|><|tool_calls_section_end|>`, calls: []answerCall{{Name: "add", ID: "functions.add:3", Args: `{"a":1}`, Ended: true}}},
 	{name: "name is key", format: "apertus", in: `<|tools_prefix|>[{"add": {"a":1}, "ping": {}}, {"nope": {}}]<|tools_suffix|>`, text: `{"nope": {}}`, calls: []answerCall{call("add", `{"a":1}`), call("ping", "{}")}, malformed: 1},
+
+	{name: "tags", format: "qwen3_coder", in: tagsCall("<parameter=a>\n1\n</parameter>\n<parameter=b>\n2\n</parameter>\n"), calls: []answerCall{call("add", `{"a":1,"b":2}`)}},
+	{name: "tags, no arguments", format: "qwen3_coder", in: tagsCall(""), calls: []answerCall{call("add", `{}`)}},
+	{name: "tags, value of another type", format: "qwen3_coder", in: tagsCall("<parameter=a>many</parameter>\n<parameter=b>None</parameter>\n"), calls: []answerCall{call("add", `{"a":"many","b":null}`)}},
+	{name: "tags, tag left open", format: "qwen3_coder", in: tagsCall("<parameter=a>1\n<parameter=b>2</parameter>"), calls: []answerCall{call("add", `{"a":1,"b":2}`)}},
+	{name: "tags, one line break dropped", format: "qwen3_coder", in: "<tool_call><function=note><parameter=text>\n\n \"a\\\n\n</parameter></function></tool_call>", calls: []answerCall{call("note", `{"text":"\n \"a\\\n"}`)}},
+	{name: "tags, markers in a value", format: "qwen3_coder", in: "<tool_call><function=note><parameter=text></function></tool_call>\n</param</parameter></function></tool_call>", calls: []answerCall{call("note", `{"text":"</function></tool_call>\n</param"}`)}},
+	{name: "tags, two calls in a section", format: "qwen3_coder", in: "<tool_call><function=ping></function><function=ping></function></tool_call>x", text: "x", calls: []answerCall{call("ping", "{}"), call("ping", "{}")}},
+	{name: "tags, section ends the call", format: "qwen3_coder", in: "<tool_call><function=ping></tool_call>x", text: "x", calls: []answerCall{call("ping", "{}")}},
+	{name: "tags, natural end", format: "qwen3_coder", in: "<tool_call><function=add><parameter=a>1</parameter>", calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "tags, no section, unknown tool", format: "qwen3_coder", in: "Write <function=x> and </function>.", text: "Write <function=x> and </function>.", malformed: 1},
+	{name: "tags, objects in the section", format: "qwen3_coder", in: "<tool_call>\n{\"name\":\"ping\"}\n{\"name\":\"add\",\"arguments\":{\"a\":1}}</tool_call>", calls: []answerCall{call("ping", "{}"), call("add", `{"a":1}`)}},
+	{name: "tags, cut in a string", format: "qwen3_coder", cut: true, in: "<tool_call><function=note><parameter=text>abc</para", calls: []answerCall{cutCall("note", `{"text":"abc`)}},
+	{name: "tags, cut in a number", format: "qwen3_coder", cut: true, in: "<tool_call><function=add><parameter=a>1</parameter><parameter=b>2", calls: []answerCall{cutCall("add", `{"a":1`)}},
+	{name: "tags, text between", format: "qwen3_coder", in: "<tool_call><function=add><parameter=a>1</parameter>oops</function></tool_call>", text: "oops</function></tool_call>", calls: []answerCall{cutCall("add", `{"a":1`)}, malformed: 1},
+	{name: "tags, call ends the thoughts", format: "qwen3_coder", opt: Options{StartInReasoning: true}, in: "Hm.\n" + tagsCall("") + "\n</think>So.", reasoning: "Hm.", text: "So.", calls: []answerCall{call("add", "{}")}},
+	{name: "tags, call is only discussed", format: "qwen3_coder", opt: Options{StartInReasoning: true}, in: tagsCall("") + " or not</think>So.", reasoning: tagsCall("") + " or not", text: "So."},
+	{name: "key and value", format: "glm45", in: "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", calls: []answerCall{call("add", `{"a":1}`)}},
+	{name: "key and value, name alone", format: "glm45", in: "<tool_call>ping", calls: []answerCall{call("ping", "{}")}},
+	{name: "key and value, cut in the name", format: "glm45", cut: true, in: "<tool_call>ping", text: "<tool_call>ping", malformed: 1},
+	{name: "key and value, no value", format: "glm45", in: "<tool_call>add<arg_key>a</arg_key>1</tool_call>", text: "<tool_call>add<arg_key>a</arg_key>1</tool_call>", malformed: 1},
+	{name: "attribute", format: "deepseek_v4", in: dsmlCall(`<｜DSML｜parameter name="a" string="true">1</｜DSML｜parameter><｜DSML｜parameter name="text" string="false">2</｜DSML｜parameter>`), calls: []answerCall{call("note", `{"a":"1","text":2}`)}},
+	{name: "attribute, not said", format: "deepseek_v4", in: dsmlCall(`<｜DSML｜parameter name="x">[1]</｜DSML｜parameter><｜DSML｜parameter name="text">2</｜DSML｜parameter>`), calls: []answerCall{call("note", `{"x":[1],"text":"2"}`)}},
+}
+
+// tagsCall is a call of add in the tags of qwen3_coder.
+func tagsCall(params string) string {
+	return "<tool_call>\n<function=add>\n" + params + "</function>\n</tool_call>"
+}
+
+func dsmlCall(params string) string {
+	return "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"note\">\n" + params + "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
 }
 
 func (c *lexCase) setup() (*Format, Options) {
@@ -307,13 +340,38 @@ func TestStartsInReasoning(t *testing.T) {
 	require.Equal(t, NoThoughts, plain.Thoughts("x"))
 }
 
+// A string between tags comes out with the token that brings it; other values at
+// their end.
+func TestTagsAreNotHeldBackInVain(t *testing.T) {
+	f := row("qwen3_coder")
+	l := NewLexer(&f, Options{Tools: testTools})
+	at := func(text string) (out string) {
+		for _, e := range l.Push(-1, []byte(text)) {
+			out += e.Name + string(e.Text)
+		}
+		return out
+	}
+	require.Empty(t, at("<tool_call>\n<function=note>\n<parameter=text"))
+	require.Equal(t, `note{"text":"`, at(">\n"))
+	require.Equal(t, "abc", at("abc\n</param"))
+	require.Equal(t, `\n</param \"x`, at(` "x`))
+	require.Equal(t, `"`, at("\n</parameter>\n"))
+	require.Empty(t, at("<parameter=other>\n[1"))
+	require.Equal(t, `,"other":[1]`, at("]\n</parameter>\n"))
+	require.Equal(t, "}", at("</function>"))
+}
+
 // The delta path makes no garbage.
 func TestPushDoesNotAllocate(t *testing.T) {
-	f := row("hermes")
 	word := []byte(" word")
 	for name, prefix := range map[string]string{
 		"text": "Hi.", "thoughts": "<think>Hm.", "arguments": `<tool_call>{"name":"note","arguments":{"text":"`,
+		"tags": "<tool_call><function=note><parameter=text>",
 	} {
+		f := row("hermes")
+		if name == "tags" {
+			f = row("qwen3_coder")
+		}
 		l := NewLexer(&f, Options{Tools: testTools, Lookup: lookupIn(&f)})
 		l.Push(-1, []byte(prefix))
 		for range 8 {
@@ -338,6 +396,9 @@ func FuzzLexer(f *testing.F) {
 		f.Add([]byte(c.in), byte(i), byte(i*7), uint64(i))
 	}
 	names := Names()
+	for i, c := range lexCases { // each on its own row, too
+		f.Add([]byte(c.in), byte(slices.Index(names, orElse(c.format, "hermes"))), byte(0), uint64(i))
+	}
 	f.Fuzz(func(t *testing.T, in []byte, which, flags byte, seed uint64) {
 		if len(in) > 4000 {
 			return

@@ -9,23 +9,16 @@ import (
 // whose keys are names (NameIsKey), or arguments alone after a name
 // (ArgsAfterName). Arguments become available while they are read.
 type object struct {
+	written
 	scan  scanner
 	style ArgStyle
 	base  int  // depth at which the arguments begin
 	exact bool // no other keys than those of a call
 
-	role    role
-	key     []byte // of the member being read
-	text    []byte // of a name, an id or double-encoded arguments, raw
-	name    string
-	id      string
-	hasName bool
-	args    []byte // read and not yet given out
-	safe    int    // of args, what no repair can change any more
-	comma   int    // where in args the last comma stands
-	inArgs  bool
-	argsEnd bool
-	anchor  bool // the arguments have come far enough to announce the call
+	role   role
+	key    []byte // of the member being read
+	text   []byte // of a name, an id or double-encoded arguments, raw
+	inArgs bool
 }
 
 type role uint8
@@ -37,19 +30,12 @@ const (
 	roleID
 )
 
-// status is what a byte did.
-type status uint8
-
-const (
-	more    status = iota
-	broken         // cannot be read; the byte was not taken
-	oneDone        // NameIsKey: a call is complete, the object goes on
-	allDone        // the object is complete
-)
-
 func (o *object) reset(style ArgStyle, exact bool) {
 	o.scan.reset()
-	*o = object{scan: o.scan, style: style, exact: exact, key: o.key[:0], text: o.text[:0], args: o.args[:0], base: 1}
+	*o = object{
+		written: written{args: o.args[:0]},
+		scan:    o.scan, style: style, exact: exact, key: o.key[:0], text: o.text[:0], base: 1,
+	}
 	if style == ArgsAfterName {
 		o.base, o.role = 0, roleArgs
 	}
@@ -189,8 +175,7 @@ func (o *object) decoded() status {
 
 // setArgs takes arguments that are whole at once.
 func (o *object) setArgs(args []byte) status {
-	o.args = append(o.args[:0], args...)
-	o.safe, o.anchor = len(o.args), true
+	o.whole(args)
 	return o.argsDone()
 }
 
@@ -236,16 +221,8 @@ func (o *object) argsDone() status {
 	return more
 }
 
-// ready says that the call can be announced.
-func (o *object) ready() bool { return o.hasName && o.anchor }
-
-// given forgets the arguments that were safe to give out.
-func (o *object) given() {
-	n := copy(o.args, o.args[o.safe:])
-	o.args = o.args[:n]
-	o.comma -= o.safe
-	o.safe = 0
-}
+// closesList says that a ] can end the list that the object stands in.
+func (o *object) closesList() bool { return o.scan.depth() <= 1 }
 
 // finish closes the brackets that are missing. It reports false if more is
 // wrong than that.

@@ -9,7 +9,40 @@ import (
 var (
 	think     = []Span{{"<think>", "</think>"}}
 	toolCalls = Block{Start: "<tool_calls>", End: "</tool_calls>", List: true}
+
+	functionTags = Tags{KeyStart: "<parameter=", KeyEnd: ">", ValueEnd: "</parameter>", Trim: true}
 )
+
+// namedTags are tags with the key in an attribute.
+func namedTags(prefix string, trim bool) Tags {
+	return Tags{
+		KeyStart: "<" + prefix + `parameter name="`, KeyEnd: `"`, ValueStart: ">", ValueEnd: "</" + prefix + "parameter>",
+		Attributes: true, Trim: trim,
+	}
+}
+
+// dsml are the tags of DeepSeek since V3.2; its versions name the section apart.
+func dsml(section string) Block {
+	return Block{
+		Style: Tagged, Section: "<｜DSML｜" + section + ">", SectionEnd: "</｜DSML｜" + section + ">",
+		Start: `<｜DSML｜invoke name="`, NameEnd: `">`, End: "</｜DSML｜invoke>", Tags: namedTags("｜DSML｜", false),
+	}
+}
+
+// argTags are the tags of GLM and Hunyuan 3, which put a suffix into each.
+func argTags(suffix string) Tags {
+	return Tags{
+		KeyStart: "<arg_key" + suffix + ">", KeyEnd: "</arg_key" + suffix + ">",
+		ValueStart: "<arg_value" + suffix + ">", ValueEnd: "</arg_value" + suffix + ">",
+	}
+}
+
+func hunyuan3(suffix string) Block {
+	return Block{
+		Style: Tagged, Section: "<tool_calls" + suffix + ">", SectionEnd: "</tool_calls" + suffix + ">",
+		Start: "<tool_call" + suffix + ">", NameEnd: "<tool_sep" + suffix + ">", End: "</tool_call" + suffix + ">", Tags: argTags(suffix),
+	}
+}
 
 // rows are the known formats. Later families are further rows.
 var rows = []Format{
@@ -156,11 +189,57 @@ var rows = []Format{
 			{Start: "Action: ```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters", List: true},
 		},
 	},
+	{
+		// Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5.
+		Name: "qwen3_coder",
+		Blocks: []Block{{
+			Style: Tagged, Section: "<tool_call>", SectionEnd: "</tool_call>",
+			Start: "<function=", NameEnd: ">", End: "</function>", Tags: functionTags,
+		}},
+		Reasoning: think,
+	},
+	{
+		Name: "seed_oss",
+		Blocks: []Block{{
+			Style: Tagged, Section: "<seed:tool_call>", SectionEnd: "</seed:tool_call>",
+			Start: "<function=", NameEnd: ">", End: "</function>", Tags: functionTags,
+		}},
+		Reasoning: []Span{{"<seed:think>", "</seed:think>"}},
+	},
+	{
+		// GLM 4.5 and later, with line breaks between the tags or without.
+		Name:      "glm45",
+		Blocks:    []Block{{Style: Tagged, Start: "<tool_call>", End: "</tool_call>", Tags: argTags("")}},
+		Reasoning: think,
+	},
+	{
+		Name: "hy3", Blocks: []Block{hunyuan3(":opensource"), hunyuan3("")},
+		Reasoning: []Span{{"<think:opensource>", "</think:opensource>"}},
+	},
+	{
+		Name: "minimax_m2",
+		Blocks: []Block{{
+			Style: Tagged, Section: "<minimax:tool_call>", SectionEnd: "</minimax:tool_call>",
+			Start: `<invoke name="`, NameEnd: `">`, End: "</invoke>", Tags: namedTags("", true),
+		}},
+		Reasoning: think,
+	},
+	{Name: "deepseek_v32", Blocks: []Block{dsml("function_calls"), dsml("tool_calls")}, Reasoning: think},
+	{Name: "deepseek_v4", Blocks: []Block{dsml("tool_calls"), dsml("function_calls")}, Reasoning: think},
+	{
+		Name: "step3",
+		Blocks: []Block{{
+			Style: Tagged, Section: "<｜tool_calls_begin｜>", SectionEnd: "<｜tool_calls_end｜>",
+			Start: `<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="`, NameEnd: `">`,
+			End: "</steptml:invoke><｜tool_call_end｜>", Tags: namedTags("steptml:", false),
+		}},
+		Reasoning: think,
+	},
 	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
 }
 
 // synonyms are names of families that share a row with another.
-var synonyms = map[string]string{"mistral_v11": "mistral", "mistral_small32": "mistral"}
+var synonyms = map[string]string{"mistral_v11": "mistral", "mistral_small32": "mistral", "glm47": "glm45"}
 
 // ByName finds a row.
 func ByName(name string) (Format, error) {

@@ -1,0 +1,40 @@
+package toolcall
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParamValues(t *testing.T) {
+	tool := &tool{parameters: []byte(`{"properties":{
+		"text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},"flag":{"type":"boolean"},
+		"either":{"anyOf":[{"type":"string"},{"type":"array"}]},"free":{}}}`)}
+	require.True(t, tool.param([]byte("text")).text)
+	require.False(t, tool.param([]byte("maybe")).text)
+	for _, c := range []struct {
+		name, raw string
+		asJSON    bool
+		want      string
+	}{
+		{"maybe", "null", false, "null"},
+		{"maybe", "None", false, "null"},
+		{"maybe", "42", false, `"42"`},
+		{"n", " 42\n", false, "42"},
+		{"n", "007", false, `"007"`},
+		{"n", "\"7\"", false, `"7"`},
+		{"flag", "True", false, "true"},
+		{"flag", "yes", false, `"yes"`},
+		{"either", `["a"]`, false, `["a"]`},
+		{"either", `{"a":1}`, false, `"{\"a\":1}"`},
+		{"free", "12.50", false, "12.50"},
+		{"free", "NaN", false, `"NaN"`},
+		{"free", "", false, `""`},
+		{"unknown", "blue\n", false, `"blue\n"`},
+		{"maybe", "42", true, "42"},
+	} {
+		require.Equal(t, c.want, string(tool.param([]byte(c.name)).appendValue(nil, []byte(c.raw), c.asJSON)), c)
+	}
+	tool.params, tool.parameters = nil, []byte("[")
+	require.Same(t, anyParam, tool.param([]byte("text")))
+}
