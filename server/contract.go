@@ -36,6 +36,9 @@ type contract struct {
 	vendorPrefix bool
 	// plainOutput gives one message and then the calls, and no reasoning.
 	plainOutput bool
+	// noSockets has no WebSocket, over which a field without effect or a refused
+	// stream would pass unseen.
+	noSockets bool
 	// cutEvent ends the stream of a response that was cut by its limit.
 	cutEvent string
 
@@ -67,6 +70,7 @@ var contracts = []*contract{
 		choices:       []string{choiceAuto, choiceNone, choiceRequired, "function"},
 		vendorPrefix:  true,
 		plainOutput:   true,
+		noSockets:     true,
 		cutEvent:      "response.completed",
 	},
 	{
@@ -75,6 +79,7 @@ var contracts = []*contract{
 		required:         []string{"model", "input"},
 		refused:          []string{"store", "background", "conversation", "previous_response_id", "stream"},
 		functionsOnly:    true,
+		noSockets:        true,
 		refuseOtherTools: true,
 		noChoices:        []string{choiceRequired, "function", "custom", "allowed_tools"},
 		maxStops:         4,

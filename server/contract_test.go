@@ -223,10 +223,10 @@ func TestContractStreamsAreWhole(t *testing.T) {
 	require.NotContains(t, out, "reasoning_summary")
 }
 
-func TestStrictHasNoSockets(t *testing.T) {
-	n := newNode(t, "hi", underContract("strict"))
-	res, body := n.do("GET", "/v1/responses", "", "Connection", "Upgrade", "Upgrade", "websocket",
-		"Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==")
-	require.Equal(t, 405, res.StatusCode)
-	require.Contains(t, body, "no streams")
+func TestContractsWithoutSockets(t *testing.T) {
+	for _, name := range []string{"lenient", "strict"} {
+		res, body := newNode(t, "hi", underContract(name)).do("GET", "/v1/responses", "", upgradeHeaders...)
+		require.Equal(t, 405, res.StatusCode)
+		require.Contains(t, body, "no WebSocket")
+	}
 }

@@ -94,7 +94,7 @@ func (s *Server) Drain(ctx context.Context) error {
 }
 
 // endSockets waits until all sockets are closed, and cuts those off whose
-// clients don't take leave.
+// clients don't take leave. Whatever a connection does, a drain ends.
 func (s *Server) endSockets() {
 	select {
 	case <-s.sockets.empty:
@@ -102,5 +102,9 @@ func (s *Server) endSockets() {
 	case <-time.After(lastWords):
 	}
 	s.sockets.cut()
-	<-s.sockets.empty
+	select {
+	case <-s.sockets.empty:
+	case <-time.After(lastWords):
+		s.log.Warn("some WebSocket connections could not be closed")
+	}
 }

@@ -82,7 +82,7 @@ func (m *Model) render(c chat.Conversation, open opener) (prompt, *requestError)
 		rendered.Segments = append(rendered.Segments, tokenizer.Segment{Text: opening})
 		text += opening
 	}
-	tokens, err := m.Tokenizer.Encode(rendered.Segments)
+	tokens, err := m.encode(rendered.Segments)
 	if err != nil {
 		return prompt{}, internal("the prompt can't be encoded: " + err.Error())
 	}

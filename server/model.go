@@ -30,11 +30,13 @@ type Model struct {
 
 	longestPiece int // bytes of the longest token
 	schemas      *schema.Cache
+	encoders     encoders
 }
 
 // measure prepares what is looked up again and again.
 func (m *Model) measure() {
 	m.schemas = schema.NewCache(schemaCacheBytes)
+	m.encoders = newEncoders()
 	vocab := m.Tokenizer.Vocab()
 	for t := range vocab.Size() {
 		m.longestPiece = max(m.longestPiece, len(vocab.Piece(tokenizer.Token(t))))

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -278,6 +280,31 @@ func TestSocketFailureIsOneEvent(t *testing.T) {
 	s := l.turn(`"input":"hi"`)
 	require.Equal(t, codeTimeout, dig(s.Final(), "error", "code"))
 	require.Empty(t, s.Of("error"), "the next turn must not begin with what is left of this one")
+}
+
+var upgradeHeaders = []string{
+	"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+// TestUpgradeWithABody: net/http would wait for the body before it hands the
+// connection over, with a place taken that no drain could free.
+func TestUpgradeWithABody(t *testing.T) {
+	n := newNode(t, "hi")
+	for _, announced := range []string{"Content-Length: 5", "Transfer-Encoding: chunked"} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.http.Listener.Addr().String())
+		require.NoError(t, err)
+		head := "GET /v1/responses HTTP/1.1\r\nHost: x\r\n" + announced + "\r\n"
+		for i := 0; i < len(upgradeHeaders); i += 2 {
+			head += upgradeHeaders[i] + ": " + upgradeHeaders[i+1] + "\r\n"
+		}
+		_, err = conn.Write([]byte(head + "\r\n"))
+		require.NoError(t, err)
+		answer, err := bufio.NewReader(conn).ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, answer, "400")
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, n.server.Drain(t.Context()))
 }
 
 func TestSocketPanicEndsTheTurnAlone(t *testing.T) {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,9 +87,14 @@ func (s *Server) openSocket(c *gin.Context) *requestError {
 		c.Header("Allow", "POST")
 		return methodNotAllowed(c.Request, "; POST a request, or open a WebSocket")
 	}
-	if slices.Contains(s.contract.refused, "stream") {
+	if s.contract.noSockets {
 		c.Header("Allow", "POST")
-		return methodNotAllowed(c.Request, ": the "+s.contract.name+" contract has no streams; POST a request")
+		return methodNotAllowed(c.Request, ": the "+s.contract.name+" contract has no WebSocket; POST a request")
+	}
+	if c.Request.ContentLength != 0 {
+		// The library takes the connection over, for which net/http first waits
+		// for all of the body, however long that takes.
+		return invalid("", "invalid_upgrade", "the WebSocket can't be opened: its request has a body")
 	}
 	if s.gate.isClosed() {
 		return errDraining()

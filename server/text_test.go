@@ -159,3 +159,13 @@ func FuzzDecodeText(f *testing.F) {
 		}
 	})
 }
+
+func TestHopelesslyLongTextsAreNotEncoded(t *testing.T) {
+	n := newNode(t, "hi")
+	long := strings.Repeat("a", maxTokenize+1)
+	e := n.refused(400, "/v1/completions", `{"model":"test-model","prompt":"`+long+`"}`)
+	require.Equal(t, []any{"prompt", codeContextLength}, []any{e["param"], e["code"]})
+	require.Contains(t, e["message"], "at least")
+	e = n.refused(400, "/tokenize", `{"prompt":"`+long+`"}`)
+	require.Equal(t, []any{"prompt", codeTooLarge}, []any{e["param"], e["code"]})
+}

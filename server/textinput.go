@@ -117,7 +117,11 @@ func (m *Model) prepareText(r *textRequest) (*job, *requestError) {
 				return nil, refused
 			}
 		}
-		tokens, err := m.Tokenizer.Encode(segments)
+		room := m.Engine.MaxLength()
+		if fewest := m.fewestOf(len(r.prompt) + len(r.suffix)); fewest > room {
+			return nil, tooLongRefusal(&engine.TooLongError{Prompt: fewest, Max: r.maxOutput, Limit: room})
+		}
+		tokens, err := m.encode(segments)
 		if err != nil {
 			return nil, internal("the prompt can't be encoded: " + err.Error())
 		}

@@ -138,9 +138,13 @@ func (m *Model) tokenizeText(f *fields, body jsonvalue.Value, fieldsOf jsonvalue
 		AddSpecial:   f.flag(fieldsOf.Get("add_special"), f.flag(fieldsOf.Get("add_special_tokens"), special)),
 		ParseSpecial: f.flag(fieldsOf.Get("parse_special"), true),
 	}
+	if len(content) > maxTokenize {
+		f.fail(invalid(text.Path(), codeTooLarge, "%s has %d bytes, the limit is %d", text.Path(), len(content), maxTokenize))
+	}
 	if f.err != nil {
 		return nil
 	}
+	defer m.encoders.enter(len(content))()
 	tokens, err := m.Tokenizer.EncodeText(content, o)
 	if err != nil {
 		f.fail(internal("the text can't be encoded: " + err.Error()))
@@ -162,8 +166,12 @@ func (m *Model) appendPieces(dst []byte, tokens []tokenizer.Token, wanted bool) 
 	return append(dst, ']')
 }
 
+// maxTokenize bounds the text of one request to /tokenize, in bytes: it takes a
+// second a megabyte at worst, and can't be stopped.
+const maxTokenize = 4 << 20
+
 // maxDetokenize bounds the tokens of one request to /detokenize.
-const maxDetokenize = 4 << 20
+const maxDetokenize = 1 << 20
 
 // detokenize is POST /detokenize: tokens back into text, under the names that
 // vLLM (prompt) and llama-server (content) give it.

@@ -24,6 +24,7 @@ type tool struct {
 type toolset struct {
 	list []tool
 	echo []json.RawMessage // every tool as it was sent, those ignored included
+	flat map[string]int    // place in list by the name that the model uses
 }
 
 // customInput is the one argument that a custom tool has for the model.
@@ -179,15 +180,17 @@ func (s *toolset) add(f *fields, v jsonvalue.Value, t tool) {
 	for n := 2; s.byFlat(t.Name) != nil; n++ {
 		t.Name = flat + "_" + strconv.Itoa(n)
 	}
+	if s.flat == nil {
+		s.flat = map[string]int{}
+	}
+	s.flat[t.Name] = len(s.list)
 	s.list = append(s.list, t)
 }
 
 // byFlat finds a tool by the name that the model uses.
 func (s *toolset) byFlat(flat string) *tool {
-	for i := range s.list {
-		if s.list[i].Name == flat {
-			return &s.list[i]
-		}
+	if i, ok := s.flat[flat]; ok {
+		return &s.list[i]
 	}
 	return nil
 }

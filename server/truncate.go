@@ -68,12 +68,17 @@ func (m *Model) tryFit(t *task, c chat.Conversation, open opener) (p prompt, fit
 // fewestTokens is a lower bound of a prompt's length: no token is longer than
 // the longest piece of the vocabulary.
 func (m *Model) fewestTokens(c chat.Conversation) int {
-	if m.longestPiece == 0 {
-		return 0
-	}
 	size := 0
 	for _, message := range c.Messages {
 		size += len(message.Content)
+	}
+	return m.fewestOf(size)
+}
+
+// fewestOf is how many tokens a text of size bytes has at least.
+func (m *Model) fewestOf(size int) int {
+	if m.longestPiece == 0 {
+		return 0
 	}
 	return size / m.longestPiece
 }
