@@ -126,7 +126,8 @@ func TestRenderWithoutAModel(t *testing.T) {
 	require.Equal(t, exitOK, code, stderr)
 	got := strings.Split(stdout, "\n")
 	require.Len(t, got, 3)
-	require.Equal(t, `{"id":"one","prompt":"[system: Be <brief>.][user: x]"}`, got[0])
+	require.JSONEq(t, `{"id":"one","prompt":"[system: Be <brief>.][user: x]"}`, got[0])
+	require.Contains(t, got[0], "<brief>", "no HTML escapes")
 	require.Contains(t, got[1], `{"id":"two","status":400,"error":"input[0].type`)
 
 	for _, row := range []struct {

@@ -42,7 +42,7 @@ func (m *Model) RenderText(body []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c, refused := req.task.conversation()
+	c, refused := req.conversation()
 	if refused != nil {
 		return "", refused
 	}
