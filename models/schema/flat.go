@@ -168,7 +168,7 @@ func (c *compiler) keyword(f *flat, key string, n node) error {
 	case "properties", "required", "additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames":
 		return c.readObject(f, key, n)
 	case "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef":
-		return c.relax(n.path, "cannot be enforced")
+		return c.relax(n.path, "this keyword is beyond a grammar")
 	}
 	return nil // annotations, and combinators that flatten reads
 }
@@ -268,10 +268,10 @@ func (c *compiler) readArray(f *flat, key string, n node) error {
 		}
 	case "uniqueItems":
 		if n.v.isTrue() {
-			return c.relax(n.path, "cannot be enforced")
+			return c.relax(n.path, "this keyword is beyond a grammar")
 		}
 	default:
-		return c.relax(n.path, "cannot be enforced")
+		return c.relax(n.path, "this keyword is beyond a grammar")
 	}
 	return nil
 }
