@@ -38,6 +38,7 @@ func (s *Server) createBackground(c *gin.Context, m *Model, req *createRequest, 
 	own.header = nil // the answer's, which is not this goroutine's for long
 	j := newJob(t.out.res, req.stream, cancel)
 	s.jobs.add(own.owner, t.out.res.ID, j)
+	queued := j.resource()
 	go func() {
 		defer end()
 		s.runBackground(ctx, req, t, j, own)
@@ -45,7 +46,7 @@ func (s *Server) createBackground(c *gin.Context, m *Model, req *createRequest, 
 	if req.stream {
 		return s.relay(c, j, -1)
 	}
-	writeJSON(c, j.resource())
+	writeJSON(c, queued)
 	return nil
 }
 

@@ -16,7 +16,11 @@ import (
 // starting_after.
 func (s *Server) getResponse(c *gin.Context) *requestError {
 	id, ex := c.Param("id"), exchangeOf(c)
-	if wanted, _ := strconv.ParseBool(c.Query("stream")); wanted {
+	streamed, refused := s.wantsStream(c)
+	if refused != nil {
+		return refused
+	}
+	if streamed {
 		return s.resume(c, id, ex)
 	}
 	if j := s.jobs.find(ex.owner, id); j != nil {
@@ -29,6 +33,30 @@ func (s *Server) getResponse(c *gin.Context) *requestError {
 	}
 	writeJSON(c, r.Response)
 	return nil
+}
+
+// wantsStream reads stream from the query or, since openai-go writes it there,
+// from the body of a GET, without a content type.
+func (s *Server) wantsStream(c *gin.Context) (bool, *requestError) {
+	if text := c.Query("stream"); text != "" {
+		wanted, err := strconv.ParseBool(text)
+		if err != nil {
+			return false, invalid("stream", codeInvalidType, "stream must be a boolean, got %q", clip(text))
+		}
+		return wanted, nil
+	}
+	if c.Request.ContentLength == 0 {
+		return false, nil
+	}
+	if c.GetHeader("Content-Type") == "" {
+		c.Request.Header.Set("Content-Type", "application/json")
+	}
+	body, refused := s.readBody(c)
+	if refused != nil {
+		return false, refused
+	}
+	f := &fields{}
+	return f.flag(body.Field("stream"), false), f.err
 }
 
 // deleteResponse is DELETE /v1/responses/{id}. A response that is being made is

@@ -297,6 +297,12 @@ func TestABackgroundStreamIsTakenUpAgain(t *testing.T) {
 		require.EqualValues(t, map[string]int{"0": 1, "5": 6}[after], part.Events[0]["sequence_number"])
 	}
 	require.Equal(t, "data: [DONE]\n\n", fetch("&starting_after=9999"))
+	require.Equal(t, "stream", n.fetched("GET", strings.Replace(path, "true", "maybe", 1), 400)["param"])
+	for body, status := range map[string]int{`{"stream":true}`: 200, `{"stream":1}`: 400, `{`: 400, `[]`: 200} {
+		res, out := n.do("GET", "/v1/responses/"+id, body)
+		require.Equal(t, status, res.StatusCode, out)
+		require.Equal(t, body == `{"stream":true}`, out == running, body)
+	}
 	require.Equal(t, "starting_after", n.fetched("GET", path+"&starting_after=-1", 400)["param"])
 }
 

@@ -30,12 +30,17 @@ type node struct {
 
 func newNode(t *testing.T, answer string) *node {
 	t.Helper()
+	return newNodeWith(t, answer, server.Config{})
+}
+
+func newNodeWith(t *testing.T, answer string, cfg server.Config) *node {
+	t.Helper()
 	n := &node{Script: servertest.NewScript(t, answer)}
 	eng := engine.New(n.Fake, engine.Config{})
 	tmpl, err := template.New(servertest.Template, template.Options{EOS: "<|im_end|>"})
 	require.NoError(t, err)
 	format, reason := toolcall.ForTemplate(servertest.Template + "<think></think>")
-	s := server.New(server.Config{})
+	s := server.New(cfg)
 	s.SetModel(&server.Model{
 		ID: "test-model", Created: time.Unix(1700000000, 0), ContextLength: eng.MaxLength(),
 		Template: tmpl, Format: format, FormatReason: reason, Tokenizer: n.Tokenizer, Engine: eng,
