@@ -138,7 +138,7 @@ func (l *Lexer) readBetween(last bool) bool {
 		}
 	case (c == ']' || c == '}') && k.units > 0 && free: // one too many
 		l.hi++
-	case k.b.named() && k.started && isNameByte(c):
+	case k.b.named() && (k.started || k.lists()) && isNameByte(c):
 		k.phase, k.name = inName, l.hi
 	case c == '`' && !free && k.units == 0 && k.fence == "":
 		return l.openFence(last)
@@ -210,7 +210,7 @@ func (l *Lexer) openFence(last bool) bool {
 func (l *Lexer) beginObject() {
 	k := &l.block
 	style := k.b.Style
-	if style == ArgsAfterName || style == Tagged { // the other shape of the family
+	if style != NameIsKey { // maybe the other shape of the family
 		style = ArgsInObject
 	}
 	k.phase, k.unit, k.live = inObject, l.hi, false
@@ -223,6 +223,9 @@ func (l *Lexer) readWith(r reader) { l.reader, l.got = r, r.call() }
 
 // unmarked says that nothing but its content makes the block one of calls.
 func (k *block) unmarked() bool { return k.where == alone || k.after == k.mark }
+
+// lists says that further names can follow without a Start.
+func (k *block) lists() bool { return k.b.Style == Expression && (k.list || k.units > 0) }
 
 func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c >= 0x80 ||
@@ -279,7 +282,7 @@ func (l *Lexer) readName(last bool) bool {
 	if k.b.Indexed {
 		name, id = splitIndexed(name)
 	}
-	if k.bare && l.tools[name] == nil {
+	if (k.bare || k.unmarked() && k.calls == 0) && l.tools[name] == nil {
 		l.giveUp("not a declared tool")
 		return true
 	}
@@ -292,10 +295,17 @@ func (l *Lexer) readName(last bool) bool {
 func (l *Lexer) named(name, id string) {
 	k := &l.block
 	k.phase, k.unit, k.live = inObject, k.startAt, false
-	if k.b.Style == Tagged {
+	if k.list || !k.started {
+		k.unit = k.name
+	}
+	switch k.b.Style {
+	case Tagged:
 		l.tag.reset(k.b, l.tools[name])
 		l.readWith(&l.tag)
-	} else {
+	case Expression:
+		l.expr.reset(k.b)
+		l.readWith(&l.expr)
+	default:
 		l.obj.reset(ArgsAfterName, false)
 		l.readWith(&l.obj)
 	}

@@ -322,6 +322,9 @@ func (l *Lexer) endObject(cut bool) {
 		l.announce()
 	}
 	l.take(l.hi-l.lo, asCall)
+	if cut {
+		l.reader.cut()
+	}
 	l.emit(ArgsDelta, o.args) // as far as it was written
 	if !cut {
 		l.malformed("arguments that are not JSON")

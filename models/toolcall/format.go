@@ -49,6 +49,9 @@ const (
 	NameIsKey
 	// Tagged is a name, a marker, and a pair of tags for each argument.
 	Tagged
+	// Expression is a call as in a programming language, name(key='value'), or
+	// name{key:'value'} by NameEnd, one or several, or a list.
+	Expression
 )
 
 // Tags are the markers of one argument (Tagged): KeyStart key KeyEnd ValueStart
@@ -79,6 +82,9 @@ type Block struct {
 	// End is read as part of the call; without NameEnd, white space or a tag
 	// ends the name.
 	Tags Tags
+	// Quote stands around strings without escapes (Expression); the usual
+	// quotation marks are known, too.
+	Quote string
 	// Indexed names look like functions.NAME:7, and that is the call's id.
 	Indexed bool
 	// NameKey, ArgsKey are the canonical keys of an object; "name" and
@@ -147,7 +153,7 @@ func (f *Format) Markers() []string {
 	for i := range f.Blocks {
 		b := &f.Blocks[i]
 		add(b.Section, b.Start, b.NameEnd, b.IDStart, b.End, b.SectionEnd)
-		add(b.Tags.KeyStart, b.Tags.KeyEnd, b.Tags.ValueStart, b.Tags.ValueEnd)
+		add(b.Quote, b.Tags.KeyStart, b.Tags.KeyEnd, b.Tags.ValueStart, b.Tags.ValueEnd)
 	}
 	for _, s := range f.Reasoning {
 		add(s.Start, s.End)

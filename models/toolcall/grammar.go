@@ -110,12 +110,19 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	return Grammar{GBNF: g.rules.Text(g.thoughts(body)), Opening: g.opening}, g.diags, nil
 }
 
-// forced is the block that grammars write. For tagged calls it is one of objects
+// forced is the block that grammars write. For tags and expressions it is one of objects
 // between the same markers, which is read as well: a schema's rules then hold for
 // values of every type.
 func (f *Format) forced() *Block {
 	b := &f.Blocks[0]
-	if b.Style != Tagged {
+	switch {
+	case b.Style == Expression && b.closing() == '}': // JSON has that form
+		c := *b
+		c.Style, c.NameEnd = ArgsAfterName, ""
+		return &c
+	case b.Style == Expression:
+		return &Block{Start: b.Start, End: b.End, List: true}
+	case b.Style != Tagged:
 		return b
 	}
 	return &Block{Start: b.first(), End: orElse(b.SectionEnd, b.End), Lead: "\n", Trail: "\n", Between: "\n"}

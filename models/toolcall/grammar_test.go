@@ -209,6 +209,8 @@ func TestCanonicalSpelling(t *testing.T) {
 		"kimi_k2":         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{\"zone\": \"UTC\"}<|tool_call_end|><|tool_calls_section_end|>",
 		"functionary_v31": `<function=get_time>{"zone": "UTC"}</function>`,
 		"qwen3_coder":     "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>",
+		"lfm2":            `<|tool_call_start|>[{"name": "get_time", "arguments": {"zone": "UTC"}}]<|tool_call_end|>`,
+		"gemma4":          `<|tool_call>call:get_time{"zone": "UTC"}<tool_call|>`,
 		"llama3":          `{"name": "get_time", "parameters": {"zone": "UTC"}}`,
 	} {
 		f := row(name)
@@ -277,6 +279,7 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 		"StepFun3.5-Flash": "qwen3_coder", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm45",
 		"Spark2.5": "glm45", "inclusionai-ling-3.0-flash": "glm45", "poolside-Laguna-XS.2": "glm45", "tencent-Hy3": "hy3",
 		"MiniMax-M2": "minimax_m2", "deepseek-ai-DeepSeek-V3.2": "deepseek_v32", "deepseek-ai-DeepSeek-V4": "deepseek_v4",
+		"LFM2.5-8B-A1B": "lfm2", "google-gemma-4-31B-it": "gemma4",
 		"GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
 	} {
 		src, err := os.ReadFile(filepath.Join(dir, name+".jinja"))

@@ -66,7 +66,8 @@ type Lexer struct {
 	block  block
 	obj    object
 	tag    tagged
-	reader reader   // of the call being read: obj or tag
+	expr   expression
+	reader reader   // of the call being read: obj, tag or expr
 	got    *written // what reader has read
 	calls  int      // announced so far
 	queue  []queued

@@ -139,6 +139,20 @@ var lexCases = []lexCase{
 	{name: "key and value, no value", format: "glm45", in: "<tool_call>add<arg_key>a</arg_key>1</tool_call>", text: "<tool_call>add<arg_key>a</arg_key>1</tool_call>", malformed: 1},
 	{name: "attribute", format: "deepseek_v4", in: dsmlCall(`<｜DSML｜parameter name="a" string="true">1</｜DSML｜parameter><｜DSML｜parameter name="text" string="false">2</｜DSML｜parameter>`), calls: []answerCall{call("note", `{"a":"1","text":2}`)}},
 	{name: "attribute, not said", format: "deepseek_v4", in: dsmlCall(`<｜DSML｜parameter name="x">[1]</｜DSML｜parameter><｜DSML｜parameter name="text">2</｜DSML｜parameter>`), calls: []answerCall{call("note", `{"x":[1],"text":"2"}`)}},
+
+	{name: "expressions", format: "olmo3", in: "<function_calls>\nadd(a=1, b=2)\nping()\n</function_calls>x", text: "x", calls: []answerCall{call("add", `{"a":1,"b":2}`), call("ping", "{}")}},
+	{name: "expressions, unknown tool", format: "olmo3", in: "<function_calls>nope(a=')')\nping()</function_calls>", text: "<function_calls>nope(a=')')", calls: []answerCall{call("ping", "{}")}, malformed: 1},
+	{name: "expressions, text behind", format: "olmo3", in: "<function_calls>ping()\nSo it is.", text: "So it is.", calls: []answerCall{call("ping", "{}")}},
+	{name: "expressions, no literal", format: "lfm2", in: "<|tool_call_start|>[add(a=b.c())]<|tool_call_end|>", text: "<|tool_call_start|>[add(a=b.c())]<|tool_call_end|>", malformed: 1},
+	{name: "expressions, second is broken", format: "lfm2", in: "<|tool_call_start|>[ping(), add(1)]<|tool_call_end|>", text: "add(1)]<|tool_call_end|>", calls: []answerCall{call("ping", "{}")}, malformed: 1},
+	{name: "expressions, missing brackets", format: "lfm2", in: "<|tool_call_start|>[add(a=[1, {'x': 2", calls: []answerCall{call("add", `{"a":[1,{"x":2}]}`)}},
+	{name: "expressions, cut in a string", format: "lfm2", cut: true, in: `<|tool_call_start|>[note(text='a"\u00e9\ud83d\u00`, calls: []answerCall{cutCall("note", `{"text":"a\"`)}},
+	{name: "expressions, cut in a word", format: "lfm2", cut: true, in: `<|tool_call_start|>[add(a=1, b=Tr`, calls: []answerCall{cutCall("add", `{"a":1`)}},
+	{name: "expressions, cut behind a key", format: "lfm2", cut: true, in: `<|tool_call_start|>[add(a=1, b=`, calls: []answerCall{cutCall("add", `{"a":1`)}},
+	{name: "bare expressions", format: "pythonic", opt: Options{Bare: true}, in: "[ping(), add(a=-1)]", calls: []answerCall{call("ping", "{}"), call("add", `{"a":-1}`)}},
+	{name: "bare list that is none", format: "pythonic", opt: Options{Bare: true}, in: "[nope(x=1)] is Python", text: "[nope(x=1)] is Python", malformed: 1},
+	{name: "marked strings", format: "gemma4", in: "<|tool_call>call:note{text:<|\"|>a\"} \\n<|\"x<|\"|>,n:{k:[True,w]}}<tool_call|>", calls: []answerCall{call("note", `{"text":"a\"} \\n<|\"x","n":{"k":[true,"w"]}}`)}},
+	{name: "marked strings, cut in the mark", format: "gemma4", cut: true, in: "<|tool_call>call:note{text:<|\"|>a<|\"", calls: []answerCall{cutCall("note", `{"text":"a`)}},
 }
 
 // tagsCall is a call of add in the tags of qwen3_coder.

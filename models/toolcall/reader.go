@@ -7,6 +7,8 @@ type reader interface {
 	// finish adds the closing that is missing at the end of an answer or of a
 	// block. It reports false if more is wrong than that.
 	finish() bool
+	// cut makes of the arguments what can be told where a limit cut them.
+	cut()
 	// closesList says that a ] can end the list that the call stands in.
 	closesList() bool
 	// call is what has been read.
@@ -38,6 +40,8 @@ type written struct {
 }
 
 func (w *written) call() *written { return w }
+
+func (w *written) cut() {}
 
 // whole takes arguments that are complete at once.
 func (w *written) whole(args []byte) {

@@ -235,6 +235,34 @@ var rows = []Format{
 		}},
 		Reasoning: think,
 	},
+	{
+		Name:      "lfm2",
+		Blocks:    []Block{{Style: Expression, Start: "<|tool_call_start|>", NameEnd: "(", End: "<|tool_call_end|>"}},
+		Reasoning: think,
+	},
+	{
+		// Llama 4 and others: the whole answer is a list of calls.
+		Name: "pythonic",
+		Blocks: []Block{
+			{Style: Expression, NameEnd: "("},
+			{Style: Expression, Start: "<|python_start|>", NameEnd: "(", End: "<|python_end|>"},
+		},
+		Bare: BareList,
+	},
+	{
+		Name:      "olmo3",
+		Blocks:    []Block{{Style: Expression, Start: "<function_calls>", NameEnd: "(", End: "</function_calls>", Between: "\n"}},
+		Reasoning: think,
+	},
+	{
+		Name:      "gemma4",
+		Blocks:    []Block{{Style: Expression, Start: "<|tool_call>call:", NameEnd: "{", End: "<tool_call|>", Quote: `<|"|>`}},
+		Reasoning: []Span{{"<|channel>thought", "<channel|>"}},
+	},
+	{
+		Name:   "functiongemma",
+		Blocks: []Block{{Style: Expression, Start: "<start_function_call>call:", NameEnd: "{", End: "<end_function_call>", Quote: "<escape>"}},
+	},
 	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
 }
 
