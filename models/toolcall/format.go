@@ -1,6 +1,9 @@
 package toolcall
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Format is how one family of models writes calls and thoughts.
 type Format struct {
@@ -139,14 +142,23 @@ func (f *Format) Thoughts(prompt string) Thinking {
 	return MayThink
 }
 
-// Markers are all marker texts of the format, for looking up which of them
-// are single tokens.
+// special is the spelling of a token that may stand inside a marker.
+var special = regexp.MustCompile(`<[|｜]?[^<>|｜]+[|｜]?>|｜[^<>|｜]+｜`)
+
+// Markers are all marker texts of the format, and the special tokens in them,
+// for looking up which of them are single tokens: a decoder gives no text for
+// those.
 func (f *Format) Markers() []string {
 	var out []string
 	add := func(texts ...string) {
 		for _, s := range texts {
 			if s != "" {
 				out = append(out, s)
+			}
+			for _, part := range special.FindAllString(s, -1) {
+				if part != s {
+					out = append(out, part)
+				}
 			}
 		}
 	}

@@ -320,6 +320,25 @@ func TestNothingIsHeldBackInVain(t *testing.T) {
 	require.Equal(t, `\n`, string(l.Push(-1, []byte(`n`))[0].Text))
 }
 
+// Markers that a vocabulary has no single token for are made of special tokens and
+// text. The decoder gives no text for the former.
+func TestSpecialTokensInsideMarkers(t *testing.T) {
+	for format, pieces := range map[string][]piece{
+		"gemma4":      {{1, ""}, {-1, "call:ping{}"}, {2, ""}},
+		"deepseek_v3": {{3, ""}, {4, ""}, {-1, "function"}, {5, ""}, {-1, "ping\n```json\n{}\n```"}, {6, ""}, {7, ""}},
+		"deepseek_v4": {{-1, "<"}, {8, ""}, {-1, "invoke name=\"ping\"></"}, {8, ""}, {-1, "invoke>"}},
+	} {
+		tokens := []string{"", "<|tool_call>", "<tool_call|>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "｜DSML｜"}
+		f := row(format)
+		got := lex(&f, Options{Tools: testTools, Lookup: func(text string) (int32, bool) {
+			i := slices.Index(tokens, text)
+			return int32(i), i > 0
+		}}, pieces, false)
+		require.Equal(t, []answerCall{call("ping", "{}")}, got.Calls, format)
+		require.Empty(t, got.Text, format)
+	}
+}
+
 func TestDone(t *testing.T) {
 	f := row("hermes")
 	l := NewLexer(&f, Options{Tools: testTools, MaxCalls: 1})
