@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern/engine"
+	"quern/server/servertest"
 )
 
 // A call is shown when its name is known; until then the tokens come and the
@@ -22,10 +23,20 @@ func TestHeartbeatsWhileACallIsHeldBack(t *testing.T) {
 	n := newNode(t, answer, nodeOptions{cost: 5 * time.Millisecond, config: Config{Heartbeat: 40 * time.Millisecond, Progress: 100 * time.Millisecond}})
 	s := n.stream(`{"input":"hi",` + weatherTool + `}`)
 	require.Positive(t, s.Comments)
-	told := s.Of("response.in_progress")
-	require.Greater(t, len(told), 1)
-	require.Equal(t, "output", dig(told[1], "progress", "phase"))
-	require.Positive(t, dig(told[1], "progress", "output_tokens"))
+	held := inPhase(s, "output")
+	require.NotEmpty(t, held)
+	require.Positive(t, dig(held[len(held)-1], "progress", "output_tokens"))
+}
+
+// inPhase are the repeated response.in_progress of a phase. On a slow machine
+// those of other phases may come before them.
+func inPhase(s *servertest.Stream, phase string) (found []servertest.Object) {
+	for _, e := range s.Of("response.in_progress") {
+		if _, repeated := e["progress"]; repeated && dig(e, "progress", "phase") == phase {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 func TestHeartbeatsWhileQueued(t *testing.T) {
@@ -37,7 +48,7 @@ func TestHeartbeatsWhileQueued(t *testing.T) {
 	defer hangUp()
 	s := n.stream(`{"input":"hi"}`)
 	require.Positive(t, s.Comments)
-	require.Equal(t, "queued", dig(s.Of("response.in_progress")[1], "progress", "phase"))
+	require.NotEmpty(t, inPhase(s, "queued"))
 }
 
 func TestShortAnswersHaveNoHeartbeat(t *testing.T) {
