@@ -63,17 +63,43 @@ func (m *Model) thoughtsClosed(prompt string) bool {
 	return false
 }
 
+// relaxedHeader lists what of the request's schemas the answer is not held to.
+const relaxedHeader = "X-Quern-Relaxed"
+
+// tellRelaxed says in the answer's header and in the log where the grammar holds
+// less than a schema says.
+func (s *Server) tellRelaxed(j *job, ex *exchange) {
+	if len(j.relaxed) == 0 {
+		return
+	}
+	list := make([]string, len(j.relaxed))
+	for i, d := range j.relaxed {
+		path, _ := j.schemaPath(d.Tool)
+		list[i] = path + strings.TrimPrefix(d.Path, "$") + ": " + d.Msg
+	}
+	if ex.header != nil {
+		ex.header.Set(relaxedHeader, headerText(strings.Join(list[:min(len(list), maxIgnored)], "; ")))
+	}
+	s.log.Debug("schemas are enforced in part", "request_id", ex.requestID, "at", list)
+}
+
+// schemaPath is where in the request a schema stands, and what to call it: that
+// of a tool that the model is offered, or with -1 that of the answer.
+func (j *job) schemaPath(tool int) (path, what string) {
+	if tool < 0 {
+		return j.task.format.path, "the schema"
+	}
+	t := j.task.choice.offered(j.task.tools)[tool]
+	return t.path + ".parameters", "the parameters of tool " + t.name
+}
+
 // badSchema names the place in the request whose schema can't be enforced.
 func (j *job) badSchema(err error) *requestError {
 	var bad *toolcall.SchemaError
 	if !errors.As(err, &bad) {
 		return internal("the grammar can't be made: " + err.Error())
 	}
-	path, what := j.task.format.path, "the schema"
-	if bad.Tool >= 0 {
-		offered := j.task.choice.offered(j.task.tools)
-		path, what = offered[bad.Tool].path+".parameters", "the parameters of tool "+offered[bad.Tool].name
-	}
+	path, what := j.schemaPath(bad.Tool)
 	if at, ok := errors.AsType[*schema.Error](err); ok {
 		return invalid(path+strings.TrimPrefix(at.Path, "$"), "invalid_json_schema",
 			"%s: %s can't be enforced: %s", path+strings.TrimPrefix(at.Path, "$"), what, at.Msg)

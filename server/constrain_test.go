@@ -82,3 +82,29 @@ func TestSpecialTokensInTextStayText(t *testing.T) {
 	plain := n.create(`{"input":"aX"}`)
 	require.Greater(t, dig(one, "usage", "input_tokens").(float64)-dig(plain, "usage", "input_tokens").(float64), 20.0, "each byte is a token of its own")
 }
+
+func TestWhatASchemaIsNotHeldToIsNamed(t *testing.T) {
+	n := newNode(t, `{"name": "odd", "arguments": {"x":[1]}}`+"\n</tool_call>", nodeOptions{template: plainTemplate})
+	tools := `"tools":[{"type":"function","name":"good"},{"type":"function","name":"odd","parameters":{"type":"object","properties":{"x":{"type":"array","uniqueItems":true}}}},` +
+		`{"type":"function","name":"broken","parameters":{"type":"object","properties":{"y":{"pattern":"((("}}}}]`
+	for _, stream := range []string{"false", "true"} {
+		res, body := n.do("POST", "/v1/responses", `{"input":"hi","stream":`+stream+`,"tool_choice":"required",`+tools+`}`)
+		require.Equal(t, 200, res.StatusCode, body)
+		named := res.Header.Get(relaxedHeader)
+		require.Contains(t, named, "tools[1].parameters.properties.x.uniqueItems")
+		require.Contains(t, named, "tools[2].parameters.properties.y.pattern")
+		require.NotContains(t, named, "tools[0]")
+	}
+	res, _ := n.do("POST", "/v1/responses", `{"input":"hi"}`)
+	require.Empty(t, res.Header.Get(relaxedHeader))
+}
+
+func TestAModelWithoutATemplateEndsBeforeTheUsersTurn(t *testing.T) {
+	n := newNode(t, " Hello.\nUser: and then?", nodeOptions{template: noTemplate})
+	one, _ := n.both(`{"input":"hi"}`)
+	require.Equal(t, "Hello.", strings.TrimSpace(textOf(one)))
+	require.Equal(t, "completed", one["status"])
+	require.Contains(t, n.LastPrompt(), "User: hi\nAssistant:")
+	one, _ = n.both(`{"input":"hi","stop":"lo"}`)
+	require.Equal(t, "Hel", strings.TrimSpace(textOf(one)), "beside the stops of the request")
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"quern/engine"
@@ -21,6 +22,7 @@ type job struct {
 	format  *toolcall.Format // nil is the model's
 	lexer   toolcall.Options
 	relaxed []toolcall.Diag // what the grammar does not hold the model to
+	stops   []string        // those of the task and of the template
 }
 
 // prepare renders, compiles and encodes. It is the part of a request that costs
@@ -45,7 +47,9 @@ func (m *Model) draft(t *task) (*job, chat.Conversation, *requestError) {
 	if refused != nil {
 		return nil, c, refused
 	}
-	return &job{task: t, params: t.samplerParams(), lexer: m.reading(t, c.Tools)}, c, nil
+	return &job{
+		task: t, params: t.samplerParams(), lexer: m.reading(t, c.Tools), stops: slices.Concat(t.stops, m.Template.Stops()),
+	}, c, nil
 }
 
 // opener compiles what the answer is held to, once the prompt is rendered.

@@ -57,7 +57,11 @@ func newNode(t testing.TB, answer string, opts ...nodeOptions) *node {
 	if o.template == "" {
 		o.template = servertest.Template
 	}
-	tmpl, err := template.New(o.template, template.Options{EOS: "<|im_end|>"})
+	source := o.template
+	if source == noTemplate {
+		source = ""
+	}
+	tmpl, err := template.New(source, template.Options{EOS: "<|im_end|>"})
 	require.NoError(t, err)
 	marks := "<think></think>"
 	if o.template == plainTemplate {

@@ -12,6 +12,9 @@ import (
 // plainTemplate is that of a model that does not think.
 const plainTemplate = servertest.Template + "{#- plain -#}"
 
+// noTemplate stands for a model that has none.
+const noTemplate = "none"
+
 const weatherTool = `"tools":[{"type":"function","name":"weather","description":"d","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 
 func call(args string) string {

@@ -18,9 +18,7 @@ const statusClientGone = 499
 
 // submit hands a job to the engine.
 func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *exchange) (*engine.Stream, *requestError) {
-	for _, d := range j.relaxed {
-		s.log.Debug("a schema is enforced in part", "request_id", ex.requestID, "at", d.Path, "reason", d.Msg)
-	}
+	s.tellRelaxed(j, ex)
 	limit := s.outputLimit(m, j)
 	if refused := s.reserve(m, j, limit, ex); refused != nil {
 		return nil, refused

@@ -106,7 +106,7 @@ func (f *fields) tokens(list []jsonvalue.Value, vocabulary int) []tokenizer.Toke
 // special tokens in it are those tokens: editors write their own templates, for
 // filling gaps above all.
 func (m *Model) prepareText(r *textRequest) (*job, *requestError) {
-	j := &job{task: &r.task, text: r.prompt, tokens: r.tokens, params: r.samplerParams(), format: &toolcall.Format{}}
+	j := &job{task: &r.task, text: r.prompt, tokens: r.tokens, params: r.samplerParams(), format: &toolcall.Format{}, stops: r.stops}
 	if r.tokens != nil {
 		j.text = m.Tokenizer.Detokenize(r.tokens)
 	} else {

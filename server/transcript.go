@@ -44,8 +44,8 @@ func newTranscript(m *Model, j *job, s sink) *transcript {
 		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(format, j.lexer),
 		task: j.task, vocab: m.Tokenizer,
 	}
-	if len(j.task.stops) > 0 {
-		t.stops = tokenizer.NewStopMatcher(j.task.stops)
+	if len(j.stops) > 0 {
+		t.stops = tokenizer.NewStopMatcher(j.stops)
 	}
 	if j.task.logprobs >= 0 {
 		t.probs = &logprobQueue{}

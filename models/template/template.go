@@ -89,6 +89,15 @@ func (t *Template) Caps() Caps {
 	return t.main.caps
 }
 
+// Stops are texts that end an answer where the vocabulary has no mark for it: a
+// model without any template goes on with the user's next turn by itself.
+func (t *Template) Stops() []string {
+	if t.main.source == labelledTemplate {
+		return []string{"\nUser:"}
+	}
+	return nil
+}
+
 // Source is the template's text: the one for conversations with tools, where
 // there are two.
 func (t *Template) Source() string {
