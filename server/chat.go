@@ -21,11 +21,7 @@ func (s *Server) createChat(c *gin.Context) *requestError {
 
 // readChat reads a request and finds its model.
 func (s *Server) readChat(c *gin.Context) (*Model, *chatRequest, *requestError) {
-	m, refused := s.ready()
-	if refused != nil {
-		return nil, nil, refused
-	}
-	body, refused := s.readBody(c)
+	m, body, refused := s.receive(c)
 	if refused != nil {
 		return nil, nil, refused
 	}
@@ -41,14 +37,20 @@ func (s *Server) readChat(c *gin.Context) (*Model, *chatRequest, *requestError) 
 
 // chatParams gives a refusal the names that chat has for the same things.
 func chatParams(e *requestError) *requestError {
+	return e.inTermsOf("messages", "max_completion_tokens")
+}
+
+// inTermsOf gives a refusal the names that an older API has for the input and
+// for the limit of the output. Nil stays nil.
+func (e *requestError) inTermsOf(input, limit string) *requestError {
 	if e == nil {
 		return nil
 	}
 	switch e.Param {
 	case "input":
-		e.Param = "messages"
+		e.Param = input
 	case "max_output_tokens":
-		e.rename("max_completion_tokens")
+		e.rename(limit)
 	}
 	return e
 }

@@ -65,16 +65,7 @@ func (s *Server) compact(c *gin.Context) *requestError {
 
 // readCompact reads a request, which has the fields of a create request.
 func (s *Server) readCompact(c *gin.Context) (*Model, *createRequest, *requestError) {
-	m, refused := s.ready()
-	if refused != nil {
-		return nil, nil, refused
-	}
-	body, refused := s.readBody(c)
-	if refused != nil {
-		return nil, nil, refused
-	}
-	ex := exchangeOf(c)
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
+	m, req, refused := s.readCreate(c)
 	if refused != nil {
 		return nil, nil, refused
 	}
@@ -84,7 +75,7 @@ func (s *Server) readCompact(c *gin.Context) (*Model, *createRequest, *requestEr
 	if len(req.items) == 0 {
 		return nil, nil, invalid("input", codeMissing, "input is required: it is what is to be compacted")
 	}
-	if refused := s.admit(m, ex, req.model, &req.task); refused != nil {
+	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
 		return nil, nil, refused
 	}
 	s.tellIgnored(c, req.ignored)

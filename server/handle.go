@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/gin-gonic/gin"
+
+	"quern/server/jsonvalue"
 )
 
 // handle makes a gin handler of one that returns its refusal. A refusal after
@@ -45,4 +47,14 @@ func (s *Server) enterAs(parent context.Context, ex *exchange) (context.Context,
 // recallFor finds recent items of the same key, and opens what the node sealed.
 func (s *Server) recallFor(ex *exchange) recall {
 	return recall{item: func(id string) json.RawMessage { return s.recent.get(ex.owner, id) }, seal: s.seal}
+}
+
+// receive finds the model and reads the body, as every endpoint begins.
+func (s *Server) receive(c *gin.Context) (*Model, jsonvalue.Value, *requestError) {
+	m, refused := s.ready()
+	if refused != nil {
+		return nil, jsonvalue.Value{}, refused
+	}
+	body, refused := s.readBody(c)
+	return m, body, refused
 }

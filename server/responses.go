@@ -12,7 +12,7 @@ import (
 
 // createResponse is POST /v1/responses. It reads as the way of one request:
 //
-//	readBody, decodeCreate   bytes → task            body.go, request.go, input.go, tools.go, params.go
+//	readCreate               bytes → task            handle.go, body.go, request.go, input.go, tools.go, params.go
 //	prepare                  task → prompt, grammar  job.go, conversation.go, truncate.go
 //	submit                   prompt → engine stream  submit.go
 //	generate                 tokens → items, events  generate.go, transcript.go, output.go, events.go
@@ -21,15 +21,7 @@ import (
 // events out and sends the last state of the resource.
 func (s *Server) createResponse(c *gin.Context) *requestError {
 	ex := exchangeOf(c)
-	m, refused := s.ready()
-	if refused != nil {
-		return refused
-	}
-	body, refused := s.readBody(c)
-	if refused != nil {
-		return refused
-	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
+	m, req, refused := s.readCreate(c)
 	if refused != nil {
 		return refused
 	}
@@ -62,6 +54,17 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	}
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(t.out.res.append(nil), '\n'))
 	return nil
+}
+
+// readCreate reads a body with the fields of a create request.
+func (s *Server) readCreate(c *gin.Context) (*Model, *createRequest, *requestError) {
+	m, body, refused := s.receive(c)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	ex := exchangeOf(c)
+	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
+	return m, req, refused
 }
 
 // turn is a response on its way: where its tokens come from, and who makes items

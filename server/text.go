@@ -9,11 +9,7 @@ import (
 // createText is POST /v1/completions, which editors use to fill gaps: the same
 // way as createChat, but for the template and the reading of the answer.
 func (s *Server) createText(c *gin.Context) *requestError {
-	m, refused := s.ready()
-	if refused != nil {
-		return refused
-	}
-	body, refused := s.readBody(c)
+	m, body, refused := s.receive(c)
 	if refused != nil {
 		return refused
 	}
@@ -37,15 +33,4 @@ func (s *Server) createText(c *gin.Context) *requestError {
 }
 
 // textParams gives a refusal the names that completions have for the same things.
-func textParams(e *requestError) *requestError {
-	if e == nil {
-		return nil
-	}
-	switch e.Param {
-	case "input":
-		e.Param = "prompt"
-	case "max_output_tokens":
-		e.rename("max_tokens")
-	}
-	return e
-}
+func textParams(e *requestError) *requestError { return e.inTermsOf("prompt", "max_tokens") }

@@ -12,15 +12,7 @@ import (
 // readPrompt reads the body of a create request and makes its prompt, without
 // generating.
 func (s *Server) readPrompt(c *gin.Context) (*job, *requestError) {
-	m, refused := s.ready()
-	if refused != nil {
-		return nil, refused
-	}
-	body, refused := s.readBody(c)
-	if refused != nil {
-		return nil, refused
-	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(exchangeOf(c)), s.storedHistory(exchangeOf(c)))
+	m, req, refused := s.readCreate(c)
 	if refused != nil {
 		return nil, refused
 	}
@@ -87,7 +79,7 @@ func appendTokens(dst []byte, tokens []tokenizer.Token) []byte {
 // tokenize is POST /tokenize in vLLM's shape: a prompt, or messages. content is
 // what llama-server calls a prompt.
 func (s *Server) tokenize(c *gin.Context) *requestError {
-	m, body, refused := s.readTokenBody(c)
+	m, body, refused := s.receive(c)
 	if refused != nil {
 		return refused
 	}
@@ -176,7 +168,7 @@ const maxDetokenize = 1 << 20
 // detokenize is POST /detokenize: tokens back into text, under the names that
 // vLLM (prompt) and llama-server (content) give it.
 func (s *Server) detokenize(c *gin.Context) *requestError {
-	m, body, refused := s.readTokenBody(c)
+	m, body, refused := s.receive(c)
 	if refused != nil {
 		return refused
 	}
@@ -199,13 +191,4 @@ func (s *Server) detokenize(c *gin.Context) *requestError {
 	out = appendString(out, text)
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(out, '}', '\n'))
 	return nil
-}
-
-func (s *Server) readTokenBody(c *gin.Context) (*Model, jsonvalue.Value, *requestError) {
-	m, refused := s.ready()
-	if refused != nil {
-		return nil, jsonvalue.Value{}, refused
-	}
-	body, refused := s.readBody(c)
-	return m, body, refused
 }
