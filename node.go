@@ -140,6 +140,10 @@ func (n *node) model(b *llama.Backend, eng *engine.Engine) *server.Model {
 	if n.cfg.Temperature >= 0 {
 		s.Temperature = n.cfg.Temperature
 	}
+	var thoughts *int
+	if n.cfg.ReasoningBudget >= 0 {
+		thoughts = &n.cfg.ReasoningBudget
+	}
 	return &server.Model{
 		ID: n.card.ID, Aliases: n.cfg.Alias, Created: time.Now(), ContextLength: eng.MaxLength(),
 		Info: server.Facts{
@@ -148,7 +152,7 @@ func (n *node) model(b *llama.Backend, eng *engine.Engine) *server.Model {
 			Device: "cpu", Parallel: n.cfg.Parallel, Queue: n.cfg.MaxQueue, KVBlockTokens: 16,
 		},
 		Template: n.card.Template, Format: n.card.Format, FormatReason: n.card.FormatReason,
-		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng,
+		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng, ThoughtLimit: thoughts,
 		Defaults: server.Sampling{
 			Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, RepeatPenalty: s.RepeatPenalty,
 		},

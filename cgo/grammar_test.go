@@ -62,6 +62,29 @@ func TestGrammarAccepts(t *testing.T) {
 	}
 }
 
+// Tokens that were not sampled lead the grammar on as sampled ones do.
+func TestAccept(t *testing.T) {
+	x := afterPrompt(t, "Say it.")
+	v := smolModel(t).Vocab()
+	tokens := func(text string) []int32 {
+		toks, err := v.Tokenize(text, false)
+		require.NoError(t, err)
+		return toks
+	}
+	s := newSampler0(t, SamplerParams{Grammar: `root ::= "yes, " ( "one" | "two" )`})
+	require.NoError(t, s.Accept(tokens("yes, ")))
+	o := x.draw(t, s, 0)
+	require.NoError(t, o.Err)
+	require.Contains(t, "one two", string(v.Piece(o.Token)))
+	require.Error(t, s.Accept(tokens("three")))
+	require.Error(t, newSampler0(t, SamplerParams{}).Accept([]int32{-1}))
+
+	free := newSampler0(t, SamplerParams{Presence: 100})
+	liked := x.draw(t, newSampler0(t, SamplerParams{}), 0).Token
+	require.NoError(t, free.Accept([]int32{liked}))
+	require.NotEqual(t, liked, x.draw(t, free, 0).Token, "penalties count them")
+}
+
 func TestBadGrammars(t *testing.T) {
 	deep := func(n int) string { return "root ::= " + strings.Repeat("(", n) + `"a"` + strings.Repeat(")", n) }
 	chain := func(n int) string {

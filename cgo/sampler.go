@@ -124,6 +124,16 @@ func (s *Sampler) AcceptPrompt(tokens []int32) {
 	}
 }
 
+// Accept takes tokens as if the sampler had chosen them. An error means that the
+// grammar refuses one, and that the sampler is no longer of use.
+func (s *Sampler) Accept(tokens []int32) error {
+	if s.s == nil {
+		return ErrClosed
+	}
+	var cerr C.quern_error
+	return errorOf(C.quern_sampler_accept(s.s, (*C.int32_t)(unsafe.SliceData(tokens)), C.int32_t(len(tokens)), &cerr), &cerr)
+}
+
 // Accepts feeds tokens to the grammar and returns how many it took before the
 // first that it refuses. Afterwards the sampler is no longer of use: it is for
 // tests of grammars.

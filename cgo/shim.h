@@ -180,6 +180,8 @@ typedef struct quern_sampler_params {
 int  quern_sampler_new(quern_model * m, const quern_sampler_params * p, quern_sampler ** out, quern_error * err);
 void quern_sampler_free(quern_sampler * s);
 int  quern_sampler_prompt(quern_sampler * s, const int32_t * tokens, int32_t n);
+// Takes tokens as if they had been sampled; an error if the grammar refuses one.
+int  quern_sampler_accept(quern_sampler * s, const int32_t * tokens, int32_t n, quern_error * err);
 
 // Test support: feeds tokens to a sampler's grammar; how many it took before
 // the first that it refuses.

@@ -310,6 +310,23 @@ int quern_sampler_prompt(quern_sampler * s, const int32_t * tokens, int32_t n) {
     });
 }
 
+int quern_sampler_accept(quern_sampler * s, const int32_t * tokens, int32_t n, quern_error * err) {
+    return guard(text_of(err), [&]() -> int {
+        assert_guard asserts;
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t t = tokens[i];
+            if (t < 0 || t >= s->m->n_vocab) {
+                throw failure(QUERN_BAD_ARG, format("token %d is not in the vocabulary", t));
+            }
+            if (s->grammar && s->grammar->active() && !s->grammar->allows(t)) {
+                throw failure(QUERN_FAILED, format("the grammar has no place for token %d", t));
+            }
+            s->accept(t);
+        }
+        return QUERN_OK;
+    });
+}
+
 int quern_sampler_grammar_accepts(quern_sampler * s, const int32_t * tokens, int32_t n, int32_t * taken,
                                   quern_error * err) {
     return guard(text_of(err), [&]() -> int {

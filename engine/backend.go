@@ -59,6 +59,9 @@ type TokenLogprob struct {
 // Sampler chooses tokens for one request and keeps state between them.
 type Sampler interface {
 	AcceptPrompt(prompt []Token)
+	// Accept takes tokens as if it had chosen them. An error means that its
+	// grammar refuses them; it can't go on then.
+	Accept(tokens []Token) error
 	Close()
 }
 

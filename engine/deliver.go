@@ -57,12 +57,37 @@ func (e *Engine) sampled(s *sequence, o *Output) {
 	given := *o
 	given.Top = slices.Clone(o.Top)
 	s.stream.push(given, eog)
+	if !eog && s.left() > 0 && s.request.Insert != nil {
+		if err := e.insert(s, s.request.Insert(o.Token)); err != nil {
+			e.end(s, ReasonError, err)
+			return
+		}
+	}
 	switch {
 	case eog:
 		e.end(s, ReasonStop, nil)
 	case s.left() == 0:
 		e.end(s, ReasonLength, nil)
 	}
+}
+
+// insert appends tokens that were not sampled. The next steps compute them like
+// the rest of a prompt.
+func (e *Engine) insert(s *sequence, tokens []Token) error {
+	tokens = tokens[:min(len(tokens), s.left())]
+	if len(tokens) == 0 {
+		return nil
+	}
+	if err := s.request.Sampler.Accept(tokens); err != nil {
+		return fmt.Errorf("engine: insert %d tokens: %w", len(tokens), err)
+	}
+	s.tokens = append(s.tokens, tokens...)
+	s.out += len(tokens)
+	e.stats.GeneratedTokens += uint64(len(tokens))
+	for _, t := range tokens {
+		s.stream.push(Output{Token: t}, false)
+	}
+	return nil
 }
 
 // end ends a request, once. What it computed stays as a prefix for later ones.

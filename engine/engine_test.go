@@ -118,6 +118,33 @@ func TestStopIsCountedNotDelivered(t *testing.T) {
 	require.Equal(t, len(want), res.OutputTokens)
 }
 
+// Inserted tokens stand in the output and in the KV cache as sampled ones do.
+func TestInsert(t *testing.T) {
+	r := newRig(t, enginetest.Small, engine.Config{})
+	asked := 0
+	insert := func(engine.Token) []engine.Token {
+		if asked++; asked == 3 {
+			return []engine.Token{501, 502, 503}
+		}
+		return nil
+	}
+	p := prompt(1, 30)
+	out, res := r.run(engine.Request{Prompt: p, MaxTokens: 10, Insert: insert})
+	require.Len(t, out, 10)
+	require.Equal(t, []engine.Token{501, 502, 503}, out[3:6])
+	require.Equal(t, r.fake.Alone(join(p, out[:6]), engine.SamplerParams{}, 4), out[6:], "the model goes on from them")
+	require.Equal(t, engine.ReasonLength, res.Reason)
+	require.Equal(t, 10, res.OutputTokens)
+	require.Equal(t, 6, asked, "neither about inserted tokens nor about the last")
+	_, res = r.run(engine.Request{Prompt: join(p, out), MaxTokens: 1})
+	require.Equal(t, 39, res.CachedTokens)
+
+	asked = 0
+	out, res = r.run(engine.Request{Prompt: p, MaxTokens: 5, Insert: insert})
+	require.Equal(t, []engine.Token{501, 502}, out[3:], "as far as there is room")
+	require.Equal(t, engine.ReasonLength, res.Reason)
+}
+
 func TestTurnReusesTurn(t *testing.T) {
 	r := newRig(t, enginetest.Small, engine.Config{})
 	p := prompt(1, 200)

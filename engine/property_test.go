@@ -113,6 +113,14 @@ func (w *world) client(seed uint64) {
 	}
 }
 
+// someTokens follow about every fifth token that is sampled.
+func someTokens(sampled engine.Token) []engine.Token {
+	if sampled%5 != 0 {
+		return nil
+	}
+	return []engine.Token{501, 502, 503}[:1+sampled%3]
+}
+
 func (w *world) one(r *rand.Rand, p []engine.Token, maxTokens int) []engine.Token {
 	params := engine.SamplerParams{Seed: uint64(r.IntN(2))}
 	sampler, err := w.NewSampler(params)
@@ -121,6 +129,9 @@ func (w *world) one(r *rand.Rand, p []engine.Token, maxTokens int) []engine.Toke
 	defer cancel()
 	req := engine.Request{
 		Prompt: p, MaxTokens: maxTokens, Sampler: sampler, Logprobs: pick(r, -1, -1, 0, 2), CacheSalt: pick(r, "", "", "a"),
+	}
+	if req.Logprobs <= 0 && r.IntN(3) == 0 {
+		req.Insert = someTokens
 	}
 	quits := r.IntN(4) == 0
 	if r.IntN(8) == 0 {
@@ -193,7 +204,7 @@ func (w *world) check(req engine.Request, p engine.SamplerParams, s *enginetest.
 	t := w.t
 	w.ended++
 	w.reused += res.CachedTokens
-	alone := w.fake.Alone(req.Prompt, p, req.MaxTokens)
+	alone := w.fake.AloneWith(req.Prompt, p, req.MaxTokens, req.Insert)
 	full := alone
 	if len(full) > 0 && full[len(full)-1] == w.fake.EOG {
 		full = full[:len(full)-1]

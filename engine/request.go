@@ -20,6 +20,11 @@ type Request struct {
 	Logprobs int
 	// CacheSalt separates prefix caches: only requests with the same salt share.
 	CacheSalt string
+	// Insert is asked about each sampled token but the last. What it returns
+	// follows that token as if it had been sampled, as far as MaxTokens has room,
+	// and the sampler is told. It runs on the engine's goroutine, so it must be
+	// quick and must not call the engine. Nil inserts nothing.
+	Insert func(sampled Token) []Token
 	// Deadline ends the request, queued or running; zero = none.
 	Deadline time.Time
 }
@@ -46,8 +51,8 @@ type Result struct {
 	// CachedTokens are the prompt tokens whose KV was reused instead of computed,
 	// fixed when the request first starts; preemption doesn't change it.
 	CachedTokens int
-	// OutputTokens counts every sampled token, the end-of-turn token included,
-	// which Recv doesn't deliver.
+	// OutputTokens counts every sampled or inserted token, the end-of-turn token
+	// included, which Recv doesn't deliver.
 	OutputTokens int
 	Preemptions  int
 

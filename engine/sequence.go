@@ -8,10 +8,10 @@ type sequence struct {
 	stream  *Stream
 	request Request
 	arrival uint64
-	tokens  []Token   // the prompt, then what was sampled
+	tokens  []Token   // the prompt, then what was sampled or inserted
 	kv      *resident // nil while it waits
 	maxOut  int
-	out     int         // tokens sampled
+	out     int         // tokens sampled or inserted
 	unwatch func() bool // stops watching the context of Submit
 
 	// Its prompt is in Engine.coming while it computes it.

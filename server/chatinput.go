@@ -37,7 +37,11 @@ func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *request
 	r.tools = f.tools(m.Get("tools"))
 	r.choice = f.toolChoice(m.Get("tool_choice"), &r.tools)
 	r.parallel = f.flag(m.Get("parallel_tool_calls"), true)
+	think := f.object(m.Get("reasoning"))
+	f.effort(think.Get("effort"), &r.task)
 	f.effort(m.Get("reasoning_effort"), &r.task)
+	f.thoughtLimit(m.Get("thinking_budget_tokens"), &r.task)
+	f.thoughtLimit(think.Get("max_tokens"), &r.task)
 	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
 
 	r.sampling = f.sampling(m, defaults)

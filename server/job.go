@@ -23,6 +23,8 @@ type job struct {
 	lexer   toolcall.Options
 	relaxed []toolcall.Diag // what the grammar does not hold the model to
 	stops   []string        // those of the task and of the template
+	// thoughts is how many tokens the model may think; negative sets no limit.
+	thoughts int
 }
 
 // prepare renders, compiles and encodes. It is the part of a request that costs
@@ -43,20 +45,23 @@ func (m *Model) prepare(t *task) (*job, *requestError) {
 
 // draft is the part of prepare that needs no prompt.
 func (m *Model) draft(t *task) (*job, chat.Conversation, *requestError) {
+	thoughts := m.thoughtLimit(t)
 	c, refused := t.conversation()
 	if refused != nil {
 		return nil, c, refused
 	}
 	return &job{
 		task: t, params: t.samplerParams(), lexer: m.reading(t, c.Tools), stops: slices.Concat(t.stops, m.Template.Stops()),
+		thoughts: thoughts,
 	}, c, nil
 }
 
 // opener compiles what the answer is held to, once the prompt is rendered.
 func (j *job) opener(m *Model) opener {
 	return func(text string) (string, *requestError) {
-		refused := m.constrain(j, text)
-		return j.opening, refused
+		end := m.unthinking(j.task, text)
+		refused := m.constrain(j, text+end)
+		return end + j.opening, refused
 	}
 }
 
@@ -68,7 +73,8 @@ type prompt struct {
 }
 
 // opener returns what the assistant's answer begins with for a rendered prompt:
-// the opening of a forced call, or nothing.
+// the end of thoughts that are not wanted, the opening of a forced call, or
+// nothing.
 type opener func(text string) (string, *requestError)
 
 // render makes the prompt of a conversation.
@@ -116,6 +122,14 @@ func (t *task) samplerParams() engine.SamplerParams {
 		p.Seed = uint64(*s.Seed)
 	}
 	return p
+}
+
+// formatOf is how the answer is written.
+func (j *job) formatOf(m *Model) *toolcall.Format {
+	if j.format != nil {
+		return j.format
+	}
+	return &m.Format
 }
 
 // badSampler is what is wrong with a job whose sampler can't be made: its

@@ -27,6 +27,9 @@ type Model struct {
 	Tokenizer    *tokenizer.Tokenizer
 	Engine       *engine.Engine
 	Defaults     Sampling
+	// ThoughtLimit is how many tokens the model may think where a request does not
+	// say, 0 being none; nil sets no limit.
+	ThoughtLimit *int
 
 	longestPiece int // bytes of the longest token
 	schemas      *schema.Cache

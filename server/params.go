@@ -80,8 +80,9 @@ func (f *fields) stops(v jsonvalue.Value) []string {
 
 // reasoning is what a request says about thinking.
 type reasoning struct {
-	Effort  *string
-	Summary *string
+	Effort    *string
+	Summary   *string
+	MaxTokens *int
 }
 
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"}
@@ -95,6 +96,17 @@ func (f *fields) effort(v jsonvalue.Value, t *task) *string {
 	thinking := e != "none"
 	t.thinking, t.effort = &thinking, e
 	return &e
+}
+
+// thoughtLimit reads how many tokens the model may think. Negative is the -1 of
+// llama.cpp, which sets no limit.
+func (f *fields) thoughtLimit(v jsonvalue.Value, t *task) *int {
+	if v.Empty() {
+		return nil
+	}
+	n := f.count(v, -1, anyCount, -1)
+	t.thoughtLimit = &n
+	return &n
 }
 
 // kwargs reads chat_template_kwargs, variables handed to the template.

@@ -42,6 +42,7 @@ func (m *Model) RenderText(body []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	m.thoughtLimit(&req.task)
 	c, refused := req.conversation()
 	if refused != nil {
 		return "", refused
@@ -50,7 +51,8 @@ func (m *Model) RenderText(body []byte) (string, error) {
 	if err != nil {
 		return "", badConversation(err)
 	}
-	return rendered.Text(), nil
+	text := rendered.Text()
+	return text + m.unthinking(&req.task, text), nil
 }
 
 func (m *Model) readBody(body []byte) (*createRequest, error) {

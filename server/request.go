@@ -149,6 +149,7 @@ func (f *fields) prompting(m jsonvalue.Members, r *createRequest, before []input
 
 	think := f.object(m.Get("reasoning"))
 	r.echo.Reasoning.Effort = f.effort(think.Get("effort"), &r.task)
+	r.echo.Reasoning.MaxTokens = f.thoughtLimit(think.Get("max_tokens"), &r.task)
 	r.echo.Reasoning.Summary = f.oneOf(think.Get("summary"), "auto", "concise", "detailed")
 	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
 

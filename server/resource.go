@@ -132,7 +132,11 @@ func (e *echo) appendNumbers(dst []byte) []byte {
 	dst = append(dst, `,"reasoning":{"effort":`...)
 	dst = appendPointer(dst, echoedEffort(e.Reasoning.Effort))
 	dst = append(dst, `,"summary":`...)
-	return append(appendPointer(dst, e.Reasoning.Summary), '}')
+	dst = appendPointer(dst, e.Reasoning.Summary)
+	if e.Reasoning.MaxTokens != nil {
+		dst = appendInt(append(dst, `,"max_tokens":`...), *e.Reasoning.MaxTokens)
+	}
+	return append(dst, '}')
 }
 
 func (e *echo) appendLabels(dst []byte) []byte {

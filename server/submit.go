@@ -23,12 +23,16 @@ func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *ex
 	if refused := s.reserve(m, j, limit, ex); refused != nil {
 		return nil, refused
 	}
+	insert, refused := m.limitThoughts(j)
+	if refused != nil {
+		return nil, refused
+	}
 	sampler, err := m.Engine.NewSampler(j.params)
 	if err != nil {
 		return nil, j.badSampler(err)
 	}
 	r := engine.Request{
-		ID: id, Prompt: j.tokens, MaxTokens: limit, Sampler: sampler,
+		ID: id, Prompt: j.tokens, MaxTokens: limit, Sampler: sampler, Insert: insert,
 		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
 	}
 	if s.cfg.CacheIsolation {

@@ -20,9 +20,12 @@ type task struct {
 	stops     []string
 	logprobs  int // -1 none, else the number of alternatives per token
 
-	thinking *bool  // nil leaves it to the template
-	effort   string // reasoning effort in the template's words; "" is its default
-	kwargs   []chat.KV
+	thinking *bool // nil leaves it to the template
+	// thoughtLimit is how many tokens the model may think, 0 being none; nil
+	// leaves it to the node.
+	thoughtLimit *int
+	effort       string // reasoning effort in the template's words; "" is its default
+	kwargs       []chat.KV
 
 	plain        bool          // one message, then the calls, no reasoning
 	requirements []requirement // of the node that may do it

@@ -36,12 +36,8 @@ func newTranscript(m *Model, j *job, s sink) *transcript {
 	if j.task.plain {
 		s = &plainSink{sink: s}
 	}
-	format := &m.Format
-	if j.format != nil {
-		format = j.format
-	}
 	t := &transcript{
-		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(format, j.lexer),
+		sink: s, decoder: m.Tokenizer.NewDecoder(), lexer: toolcall.NewLexer(j.formatOf(m), j.lexer),
 		task: j.task, vocab: m.Tokenizer,
 	}
 	if len(j.stops) > 0 {

@@ -56,6 +56,9 @@ func (d *Decoder) Append(dst []byte, tok Token) []byte {
 	return d.append(dst, piece)
 }
 
+// Partial says that the text so far ends within a character.
+func (d *Decoder) Partial() bool { return d.held > 0 }
+
 // Flush ends the text: a held part of a character becomes U+FFFD.
 func (d *Decoder) Flush() []byte {
 	if d.held == 0 {

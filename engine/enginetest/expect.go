@@ -15,6 +15,11 @@ func (f *Fake) Say(tokens ...engine.Token) {
 // Alone returns the tokens that a request sampled by s would get if it ran on its
 // own: at most max, ending with EOG if that comes first.
 func (f *Fake) Alone(prompt []engine.Token, p engine.SamplerParams, max int) []engine.Token {
+	return f.AloneWith(prompt, p, max, nil)
+}
+
+// AloneWith is Alone for a request that inserts tokens.
+func (f *Fake) AloneWith(prompt []engine.Token, p engine.SamplerParams, max int, insert func(engine.Token) []engine.Token) []engine.Token {
 	s := &Sampler{Params: p, fake: f}
 	history := append([]engine.Token{}, prompt...)
 	h := uint64(14695981039346656037)
@@ -34,8 +39,17 @@ func (f *Fake) Alone(prompt []engine.Token, p engine.SamplerParams, max int) []e
 		if t == f.EOG {
 			break
 		}
-		history = append(history, t)
-		h = mix(h ^ uint64(t))
+		next := []engine.Token{t}
+		if insert != nil && len(out) < max {
+			inserted := insert(t)
+			inserted = inserted[:min(len(inserted), max-len(out))]
+			s.Accepted, out = append(s.Accepted, inserted...), append(out, inserted...)
+			next = append(next, inserted...)
+		}
+		for _, t := range next {
+			history = append(history, t)
+			h = mix(h ^ uint64(t))
+		}
 	}
 	return out
 }

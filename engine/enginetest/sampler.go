@@ -10,7 +10,8 @@ import (
 type Sampler struct {
 	Params   engine.SamplerParams
 	Prompt   []engine.Token // as accepted
-	Accepted []engine.Token // sampled, in order
+	Accepted []engine.Token // sampled or inserted, in order
+	Inserted []int          // for each token of Accepted that was inserted, its index
 	Rows     int            // rows computed for its request
 	// PromptRows are those of the prompt that were computed before its first token.
 	PromptRows int
@@ -27,6 +28,18 @@ func (s *Sampler) AcceptPrompt(p []engine.Token) {
 		_ = s.fake.misuse("AcceptPrompt on a sampler that is closed or has a prompt")
 	}
 	s.Prompt = append([]engine.Token{}, p...)
+}
+
+// Accept implements engine.Sampler.
+func (s *Sampler) Accept(tokens []engine.Token) error {
+	if s.closed.Load() || len(s.Accepted) == 0 {
+		return s.fake.misuse("Accept on a sampler that is closed or has chosen nothing")
+	}
+	for _, t := range tokens {
+		s.Inserted = append(s.Inserted, len(s.Accepted))
+		s.Accepted = append(s.Accepted, t)
+	}
+	return nil
 }
 
 // Close implements engine.Sampler.

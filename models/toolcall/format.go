@@ -15,6 +15,9 @@ type Format struct {
 	// Reasoning are the markers around thoughts; the first pair is the one
 	// that a prompt may leave open.
 	Reasoning []Span
+	// ThoughtsEnd is how the family ends its thoughts, with the white space
+	// around the marker; empty is a marker on a line of its own, see EndThoughts.
+	ThoughtsEnd string
 	// Frames are markers around the visible text, which are dropped; an End
 	// without Start anywhere.
 	Frames []Span
@@ -140,6 +143,15 @@ func (f *Format) Thoughts(prompt string) Thinking {
 		return NoThoughts
 	}
 	return MayThink
+}
+
+// EndThoughts is what ends thoughts that the prompt or the model has opened;
+// empty where the family has none.
+func (f *Format) EndThoughts() string {
+	if f.ThoughtsEnd != "" || len(f.Reasoning) == 0 {
+		return f.ThoughtsEnd
+	}
+	return "\n" + f.Reasoning[0].End + "\n\n"
 }
 
 // special is the spelling of a token that may stand inside a marker.

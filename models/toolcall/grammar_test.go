@@ -230,6 +230,23 @@ func TestFreeTextHasOnePath(t *testing.T) {
 	require.LessOrEqual(t, m.Peak(), 6)
 }
 
+// Thoughts that are ended for the model leave the grammar where it can go on.
+func TestGrammarGoesOnBehindEndedThoughts(t *testing.T) {
+	for _, name := range Names() {
+		f := row(name)
+		if len(f.Reasoning) == 0 {
+			require.Empty(t, f.EndThoughts(), name)
+			continue
+		}
+		for thinking, begun := range map[Thinking]string{InThoughts: "", MayThink: f.Reasoning[0].Start} {
+			_, parsed := mustGrammar(t, &f, nil, GrammarOptions{Answer: &Answer{}, Thinking: thinking})
+			m := gbnf.NewMatcher(parsed)
+			require.True(t, m.Feed(begun+"so < \n"+f.EndThoughts()+"{}"), name)
+			require.True(t, m.CanEnd(), name)
+		}
+	}
+}
+
 func TestByName(t *testing.T) {
 	f, err := ByName("kimi_k2")
 	require.NoError(t, err)

@@ -70,7 +70,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"flash-attn": "on", "mmap": "false", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
 		"store": "disk", "store-ttl": "1h0m0s", "store-max-bytes": "5MiB", "store-file": "r.db",
 		"max-body": "2MiB", "max-depth": "20", "max-items": "50", "max-tools": "5", "max-text": "3MiB", "max-images": "4MiB",
-		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "temperature": "0.2", "request-timeout": "1m30s",
+		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "reasoning-budget": "7", "temperature": "0.2", "request-timeout": "1m30s",
 		"drain-timeout": "2s", "cache-isolation": "true", "log-format": "json", "log-level": "debug", "log-prompts": "true",
 	}
 	var yaml strings.Builder
@@ -151,6 +151,7 @@ func TestErrorsNameTheKey(t *testing.T) {
 		{"socket that ends at once", "", "", "--socket-idle=0s", []string{"socket-idle: 0s", "1s to"}},
 		{"too many threads", "", "", "--threads=257", []string{"threads: 257", "0 to 256"}},
 		{"context below a page", "", "", "--ctx-size=10", []string{"ctx-size: 10", "at least 256"}},
+		{"budget", "", "", "--reasoning-budget=-2", []string{"reasoning-budget: -2", "-1 to"}},
 		{"temperature", "", "", "--temperature=3", []string{"temperature: 3", "0 to 2"}},
 		{"addr without port", "", "", "--addr=localhost", []string{`addr: "localhost"`, "host:port"}},
 		{"addr with a bad port", "", "", "--addr=:http", []string{"addr", `"http"`, "65535"}},

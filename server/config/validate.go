@@ -62,6 +62,7 @@ func (c *Config) Validate() error {
 	within("max-tools", c.MaxTools, 1, maxTools)
 	within("max-sockets", c.MaxSockets, 1, maxSockets)
 	within("max-output-tokens", c.MaxOutputTokens, 0, maxCells)
+	within("reasoning-budget", c.ReasoningBudget, -1, maxCells)
 	lasting("request-timeout", c.RequestTimeout)
 	lasting("drain-timeout", c.DrainTimeout)
 	for key, size := range map[string]*Size{"max-body": &c.MaxBody, "max-text": &c.MaxText, "max-images": &c.MaxImages} {

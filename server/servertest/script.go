@@ -26,6 +26,7 @@ type Script struct {
 
 	mu      sync.Mutex
 	answer  string
+	then    string // what follows inserted tokens
 	prompts []string
 	params  []engine.SamplerParams
 	begun   map[*enginetest.Sampler][]engine.Token
@@ -52,6 +53,13 @@ func (s *Script) Say(answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
+}
+
+// SayThen is what the model goes on with behind tokens that were inserted.
+func (s *Script) SayThen(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.then = text
 }
 
 // LastPrompt is what the engine saw last; "" before the first.
@@ -81,11 +89,20 @@ func (s *Script) next(history []engine.Token, sampler *enginetest.Sampler) engin
 	answer, known := s.begun[sampler]
 	if !known {
 		s.prompts = append(s.prompts, s.Tokenizer.Detokenize(sampler.Prompt))
-		answer, _ = s.Tokenizer.EncodeText(s.answer, tokenizer.TextOptions{ParseSpecial: true}) // a ByteVocab knows every text
+		answer = s.encode(s.answer)
 		s.begun[sampler] = answer
 	}
-	if i := len(history) - len(sampler.Prompt); i < len(answer) {
+	from := len(sampler.Prompt)
+	if n := len(sampler.Inserted); n > 0 {
+		answer, from = s.encode(s.then), from+sampler.Inserted[n-1]+1
+	}
+	if i := len(history) - from; i < len(answer) {
 		return answer[i]
 	}
 	return EOG
+}
+
+func (s *Script) encode(text string) []engine.Token {
+	tokens, _ := s.Tokenizer.EncodeText(text, tokenizer.TextOptions{ParseSpecial: true}) // a ByteVocab knows every text
+	return tokens
 }
