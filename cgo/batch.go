@@ -19,7 +19,7 @@ type Batch struct {
 	Pos     []int32 // consecutive in each sequence, from where its memory ends
 	Seq     []int32
 	Want    []int32    // -1: no token; 0: a token; 1+n: also its logprob and n alternatives
-	Sampler []*Sampler // for rows that want a token; one row a sampler
+	Sampler []*Sampler // for rows that want a token; see Step
 	Out     []Out      // results of the rows that want a token
 
 	c *C.quern_batch
@@ -31,6 +31,7 @@ type Out struct {
 	Logprob float32      // of the model's raw distribution, before penalties and temperature
 	Top     []TopLogprob // the most likely ones, best first; valid until the next step
 	Err     error        // this row has no token; the others are not concerned
+	Skipped bool         // this row was a guess that did not come true: no token, no error
 }
 
 // TopLogprob is an alternative and its log probability.
@@ -65,7 +66,10 @@ func (b *Batch) Add(token, pos, seq, want int32, s *Sampler) bool {
 	return true
 }
 
-// Step decodes the rows [0,N) and samples those that want a token. ErrNoCells:
+// Step decodes the rows [0,N) and samples those that want a token. A sampler has
+// one of them, or several that follow one another in one sequence: then all but
+// the first are guesses, each sampled only if its token is what the row before
+// it has sampled, and otherwise Skipped, with those after it. ErrNoCells:
 // nothing was changed. Any other error: no row has a result, and the sequences
 // of the batch are back where they were (see ErrAborted, DecodeError).
 func (c *Context) Step() error {
@@ -106,8 +110,13 @@ func (b *Batch) collect(i int) {
 	at := func(p *C.int32_t, i int) int32 { return *(*int32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 	float := func(p *C.float, i int) float32 { return *(*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 	o := &b.Out[i]
+	code := at(b.c.out_code, i)
 	o.Token, o.Logprob, o.Top, o.Err = at(b.c.out_token, i), float(b.c.out_logprob, i), o.Top[:0], nil
-	if code := at(b.c.out_code, i); code != C.QUERN_OK {
+	if o.Skipped = code == C.QUERN_SKIPPED; o.Skipped {
+		o.Logprob = 0
+		return
+	}
+	if code != C.QUERN_OK {
 		o.Err = newError(C.int(code), C.GoString(C.quern_sampler_message(b.Sampler[i].s)))
 		o.Token = -1
 		return

@@ -21,6 +21,7 @@ enum {
     QUERN_DECODE      = 5, // the batch failed; its sequences are back where they were
     QUERN_CANCELLED   = 6,
     QUERN_UNSUPPORTED = 7,
+    QUERN_SKIPPED     = 8, // a guess that did not come true, see quern_step
 };
 
 #define QUERN_MSG_SIZE 1024
@@ -134,6 +135,10 @@ quern_batch * quern_context_batch(quern_context * c);
 const char *  quern_context_message(const quern_context * c); // of the last call that failed
 const char *  quern_sampler_message(const quern_sampler * s);
 
+// Decodes n rows and samples those that want a token. A row that follows one of
+// the same sequence with the same sampler, both wanting a token, is a guess: it
+// is sampled only if its token is what was sampled there, otherwise it and the
+// guesses after it are QUERN_SKIPPED and the sampler knows nothing of them.
 int  quern_step(quern_context * c, int32_t n);
 void quern_abort(quern_context * c); // any thread
 void quern_resample(quern_context * c, int32_t row); // for tests: sample a row of the last step again

@@ -125,6 +125,11 @@ void lay_batch(quern_context & c, int32_t cap) {
 
 bool on_abort_check(void * data) { return static_cast<quern_context *>(data)->abort_flag.load(std::memory_order_relaxed); }
 
+// is_guess: row i holds what the row before it is thought to sample.
+bool is_guess(const quern_batch & b, int32_t i) {
+    return i > 0 && b.want[i] >= 0 && b.want[i - 1] >= 0 && b.seq[i] == b.seq[i - 1] && b.sampler[i] == b.sampler[i - 1];
+}
+
 void check_rows(quern_context & c, int32_t n) {
     const quern_batch & b = c.batch;
     if (n < 1 || n > b.cap) {
@@ -164,7 +169,7 @@ void check_rows(quern_context & c, int32_t n) {
         if (smp->m != c.m) {
             throw failure(QUERN_BAD_ARG, format("row %d: the sampler belongs to another model", i));
         }
-        if (smp->stamp == c.step && smp->user == &c) {
+        if (smp->stamp == c.step && smp->user == &c && !is_guess(b, i)) {
             throw failure(QUERN_BAD_ARG, format("row %d: its sampler is used by another row", i));
         }
         smp->stamp = c.step;
@@ -222,6 +227,29 @@ void sample_row(quern_context & c, int32_t i) {
         smp->accept(b.out_token[i]);
         return QUERN_OK;
     });
+}
+
+// wrong_guess: the row before has no token, another one, or one that ends the
+// text, after which a grammar takes nothing more.
+bool wrong_guess(const quern_context & c, int32_t i) {
+    const quern_batch & b = c.batch;
+    return is_guess(b, i) && (b.out_code[i - 1] != QUERN_OK || b.out_token[i - 1] != b.token[i] ||
+                              llama_vocab_is_eog(c.m->vocab, b.token[i]));
+}
+
+void sample_rows(quern_context & c, int32_t n) {
+    quern_batch & b = c.batch;
+    for (int32_t i = 0; i < n; i++) {
+        if (b.want[i] < 0) {
+            continue;
+        }
+        if (wrong_guess(c, i)) {
+            b.out_token[i] = -1;
+            b.out_code[i]  = QUERN_SKIPPED;
+        } else {
+            sample_row(c, i);
+        }
+    }
 }
 
 } // namespace
@@ -356,11 +384,7 @@ int quern_step(quern_context * c, int32_t n) {
                 rewind(*c);
                 throw failure(QUERN_DECODE, format("llama_decode gave %d: %s", rc, log.text.c_str()));
         }
-        for (int32_t i = 0; i < n; i++) {
-            if (c->batch.want[i] >= 0) {
-                sample_row(*c, i);
-            }
-        }
+        sample_rows(*c, n);
         return QUERN_OK;
     });
 }

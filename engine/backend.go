@@ -36,18 +36,22 @@ type Batch struct {
 	// Want says what to sample at a row: -1 nothing, 0 a token, 1+n a token with
 	// its logprob and n alternatives.
 	Want []int32
-	// Sampler is that of the row's request, also where Want is -1.
+	// Sampler is that of the row's request, also where Want is -1. A row that
+	// follows one of the same sequence with Want >= 0 is a draft: its token is a
+	// guess at what is sampled there.
 	Sampler []Sampler
 	// Out is valid for rows with Want >= 0 until the next Step, Top included.
 	Out []Output
 }
 
-// Output is one sampled token. Err fails the row's request alone.
+// Output is one sampled token. Err fails the row's request alone. Skipped: the
+// row was a draft that did not come true, and has no token.
 type Output struct {
 	Token   Token
 	Logprob float32
 	Top     []TokenLogprob
 	Err     error
+	Skipped bool
 }
 
 // TokenLogprob is an alternative that could have been sampled.
@@ -82,7 +86,10 @@ type Backend interface {
 	Limits() Limits
 	// Batch returns the one batch that Step is given.
 	Batch() *Batch
-	// Step computes rows [0,N) and samples where wanted. On ErrNoCells nothing
+	// Step computes rows [0,N) and samples where wanted, in order. A draft is
+	// sampled only if the row before it was and got the draft's token, which does
+	// not end the turn; otherwise it is Skipped and its sampler unchanged, but its
+	// sequence holds it until SeqRemove. On ErrNoCells nothing
 	// has changed. After ErrAborted nothing has been sampled, but sequences of
 	// the batch may hold some of its rows. Any other error leaves the sequences
 	// of the batch undefined and all others as they were.

@@ -209,6 +209,16 @@ func (c *cache) truncate(r *resident, n int) bool {
 	return true
 }
 
+// shorten takes off the backend what it holds of r's sequence beyond n tokens more
+// than r has booked, and says whether that worked.
+func (c *cache) shorten(r *resident, n int) bool {
+	if err := c.backend.SeqRemove(r.id, r.length+n); err != nil {
+		c.log.Error("removing drafts failed", "seq", r.id, "from", r.length+n, "err", err)
+		return false
+	}
+	return true
+}
+
 // makeRoom evicts idle prefixes until n cells are free.
 func (c *cache) makeRoom(n int) bool {
 	if !c.limits.Unified {

@@ -39,6 +39,10 @@ type Config struct {
 	// when another one is admitted (default 256). More means fewer preemptions,
 	// less means more requests at once.
 	Headroom int
+	// MaxDraft is how many tokens a step guesses for one request, from what its
+	// prompt and output say elsewhere, at most (default 0: none). It needs
+	// Limits.Partial. Guesses change when tokens come, not which.
+	MaxDraft int
 	// MaxFailures is how many failed steps in a row make Stats.Healthy false
 	// (default 3).
 	MaxFailures int
@@ -73,6 +77,10 @@ func (c Config) withDefaults(l Limits) Config {
 	c.MaxQueue = max(0, c.MaxQueue)
 	c.MaxIdle = max(0, c.MaxIdle)
 	c.MaxLength = min(c.MaxLength, l.perSequence())
+	c.MaxDraft = max(0, min(c.MaxDraft, maxDrafted))
+	if !l.Partial {
+		c.MaxDraft = 0
+	}
 	c.MinChunk = max(1, min(c.MinChunk, l.Batch-c.MaxRunning))
 	return c
 }

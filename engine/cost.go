@@ -10,7 +10,7 @@ type costs struct {
 	least   int     // rows of prefill in any step
 	batch   int
 
-	decode []average // seconds of a step with nothing but so many decode rows
+	decode []average // seconds of a step with nothing but so many sampled rows: decode rows and drafts
 	alone  average   // seconds a prefill row, without decode rows
 	mixed  average   // seconds a prefill row, beside decode rows
 	tried  int       // largest prefill tried beside decode rows
@@ -30,12 +30,12 @@ func (a *average) add(x, weight float64) {
 func newCosts(c Config, l Limits) *costs {
 	return &costs{
 		factor: c.ITLFactor, maxStep: c.MaxStep.Seconds(), least: c.MinChunk, batch: l.Batch,
-		decode: make([]average, c.MaxRunning+1),
+		decode: make([]average, c.MaxRunning+maxDrafted+1),
 		tried:  2 * c.MinChunk,
 	}
 }
 
-// observe learns from a step of so many decode and prefill rows. A few rows of
+// observe learns from a step of so many sampled and prefill rows. A few rows of
 // prefill say little about what many cost.
 func (c *costs) observe(decode, prefill int, took time.Duration) {
 	t, n := took.Seconds(), float64(prefill)
@@ -63,6 +63,42 @@ func (c *costs) step(decode int) float64 {
 		}
 	}
 	return 0
+}
+
+// between estimates a step with nothing but so many sampled rows by what is known
+// of fewer and of more rows; 0 = nothing known. Beyond what is known it takes each
+// row for a tenth of a step.
+func (c *costs) between(rows int) float64 {
+	lo, hi := rows, rows+1
+	for lo > 0 && c.decode[lo] == 0 {
+		lo--
+	}
+	if lo == rows {
+		return float64(c.decode[lo])
+	}
+	for hi < len(c.decode) && c.decode[hi] == 0 {
+		hi++
+	}
+	shape := func(n int) float64 { return 9 + float64(n) }
+	switch {
+	case lo == 0 && hi == len(c.decode):
+		return 0
+	case hi == len(c.decode):
+		return float64(c.decode[lo]) * shape(rows) / shape(lo)
+	case lo == 0:
+		return float64(c.decode[hi]) * shape(rows) / shape(hi)
+	}
+	least, most := float64(c.decode[lo]), float64(c.decode[hi])
+	return least + (most-least)*float64(rows-lo)/float64(hi-lo)
+}
+
+// prefillRows estimates what so many rows of prefill add to a step.
+func (c *costs) prefillRows(n int) float64 {
+	row := c.mixed
+	if row == 0 {
+		row = c.alone
+	}
+	return float64(n) * float64(row)
 }
 
 // chunk is how many prefill rows the next step may carry beside so many decode

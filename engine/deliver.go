@@ -17,12 +17,17 @@ func (e *cancelError) Unwrap() []error { return []error{ErrCancelled, e.cause} }
 
 // book takes over the outcome of a step that worked.
 func (e *Engine) book(shares []share) {
-	e.failures, e.rowCap = 0, 0
+	e.failures, e.rowCap, e.drafts.hold = 0, 0, false
 	e.cache.worked()
 	row := -1
 	for _, sh := range shares {
 		s, pending := e.running[sh.seq], e.pending[sh.seq]
 		row += sh.rows
+		if len(s.draft) > 0 {
+			e.bookDraft(s, e.batch.Out[row:row+1+len(s.draft)])
+			row += len(s.draft)
+			continue
+		}
 		e.cache.grow(s.kv, s.tokens, sh.rows)
 		if pending > 1 {
 			e.cache.publish(s.kv)
@@ -36,11 +41,11 @@ func (e *Engine) book(shares []share) {
 	e.dropStopped()
 }
 
-// sampled takes over one token.
-func (e *Engine) sampled(s *sequence, o *Output) {
+// sampled takes over one token, and says whether the request goes on.
+func (e *Engine) sampled(s *sequence, o *Output) bool {
 	if o.Err != nil {
 		e.end(s, ReasonError, o.Err)
-		return
+		return false
 	}
 	s.tokens = append(s.tokens, o.Token)
 	s.out++
@@ -60,7 +65,7 @@ func (e *Engine) sampled(s *sequence, o *Output) {
 	if !eog && s.left() > 0 && s.request.Insert != nil {
 		if err := e.insert(s, s.request.Insert(o.Token)); err != nil {
 			e.end(s, ReasonError, err)
-			return
+			return false
 		}
 	}
 	switch {
@@ -68,7 +73,10 @@ func (e *Engine) sampled(s *sequence, o *Output) {
 		e.end(s, ReasonStop, nil)
 	case s.left() == 0:
 		e.end(s, ReasonLength, nil)
+	default:
+		return true
 	}
+	return false
 }
 
 // insert appends tokens that were not sampled. The next steps compute them like
@@ -157,12 +165,14 @@ func (e *Engine) requeue(s *sequence) {
 	e.waiting = slices.Insert(e.waiting, at, s)
 }
 
-// squeeze makes room after the backend found none where the ledger had: by an
-// idle prefix, by the newest sequence, by a smaller step.
+// squeeze makes room after the backend found none where the ledger had: by a
+// step without drafts, an idle prefix, the newest sequence, a smaller step.
 func (e *Engine) squeeze() {
 	rows := e.batch.N
 	e.cache.refused(rows)
 	switch {
+	case e.drafts.rows > 0:
+		e.drafts.hold = true
 	case len(e.cache.idle) > 0:
 		e.cache.evict(e.cache.idle[0])
 	case len(e.running) > 1 || rows == 1:

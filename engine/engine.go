@@ -47,6 +47,7 @@ type Engine struct {
 	shares   []share
 	rowCap   int // rows of a step after the backend found no room; 0 = no cap
 	failures int // failed steps in a row
+	drafts   drafts
 	stepTime average
 	stats    Stats
 	now      time.Time
@@ -60,6 +61,7 @@ func New(b Backend, c Config) *Engine {
 		backend: b, limits: l, config: c,
 		drained: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		cache: newCache(b, c), costs: newCosts(c, l), coming: index[*sequence]{},
+		drafts: drafts{odds: firstOdds},
 	}
 	e.publish()
 	go e.run()

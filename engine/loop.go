@@ -16,6 +16,7 @@ func (e *Engine) run() {
 	for e.receive() {
 		e.admit()
 		shares := e.plan()
+		e.speculate(shares)
 		e.publish()
 		err := e.step(shares)
 		e.deliver(shares, err)
@@ -81,20 +82,18 @@ func (e *Engine) step(shares []share) error {
 		s := e.running[sh.seq]
 		at := s.computed()
 		if e.pending[sh.seq] == 1 {
-			decode++
+			decode += 1 + len(s.draft)
 		} else {
 			prefill += sh.rows
 		}
 		for i := range sh.rows {
-			b.Token[b.N] = s.tokens[at+i]
-			b.Pos[b.N] = int32(at + i)
-			b.Seq[b.N] = s.kv.id
-			b.Want[b.N] = -1
-			b.Sampler[b.N] = s.request.Sampler
-			b.N++
+			b.add(s, s.tokens[at+i], at+i, -1)
 		}
 		if sh.rows == e.pending[sh.seq] {
 			b.Want[b.N-1] = int32(s.request.Logprobs) + 1
+		}
+		for i, t := range s.draft {
+			b.add(s, t, at+sh.rows+i, int32(s.request.Logprobs)+1)
 		}
 	}
 	start := time.Now()
@@ -107,6 +106,12 @@ func (e *Engine) step(shares []share) error {
 		e.stepTime.add(took.Seconds(), 0.1)
 	}
 	return err
+}
+
+func (b *Batch) add(s *sequence, t Token, pos int, want int32) {
+	b.Token[b.N], b.Pos[b.N], b.Seq[b.N], b.Want[b.N] = t, int32(pos), s.kv.id, want
+	b.Sampler[b.N] = s.request.Sampler
+	b.N++
 }
 
 // deliver books what a step has done. After an error other than that of a single

@@ -29,6 +29,8 @@ type world struct {
 	ended    int
 	finished int
 	reused   int
+	accepted int
+	wrong    int // tokens drafted in vain
 }
 
 var (
@@ -60,11 +62,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		MaxRunning: pick(r, 1, 2, 4, 8), MaxQueue: pick(r, 3, 10, 100),
 		MaxIdle: pick(r, 0, 0, 0, 1, 3, -1), Headroom: pick(r, 0, 1, 8),
 		MinWait: pick(r, 1, 8, 32), MinChunk: pick(r, 1, 4, 16),
+		MaxDraft: pick(r, 0, 1, 4, 32),
 	}
+	habit := pick(r, 0, 3, 10, 100)
 	faults := rand.New(rand.NewPCG(seed, 2))
 	rowFaults := rand.New(rand.NewPCG(seed, 3))
 	w.rig = newRig(t, w.limits, config, func(f *enginetest.Fake) {
-		f.EOG, f.EOGEvery = 7, pick(r, 5, 40)
+		f.EOG, f.EOGEvery, f.Habit = 7, pick(r, 5, 40), habit
 		f.Cost = func(b *engine.Batch) time.Duration {
 			return 10*time.Millisecond + time.Duration(b.N)*time.Millisecond
 		}
@@ -204,6 +208,8 @@ func (w *world) check(req engine.Request, p engine.SamplerParams, s *enginetest.
 	t := w.t
 	w.ended++
 	w.reused += res.CachedTokens
+	w.accepted += res.AcceptedTokens
+	w.wrong += res.DraftedTokens - res.AcceptedTokens
 	alone := w.fake.AloneWith(req.Prompt, p, req.MaxTokens, req.Insert)
 	full := alone
 	if len(full) > 0 && full[len(full)-1] == w.fake.EOG {
@@ -254,7 +260,7 @@ func TestRandomLoad(t *testing.T) {
 	if testing.Short() {
 		worlds = 30
 	}
-	finished, reused, preempted, evicted := 0, 0, uint64(0), uint64(0)
+	finished, reused, accepted, wrong, preempted, evicted := 0, 0, 0, 0, uint64(0), uint64(0)
 	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -292,13 +298,17 @@ func TestRandomLoad(t *testing.T) {
 				})
 				require.Less(t, w.fake.Steps(), 20000)
 				finished, reused = finished+w.finished, reused+w.reused
+				accepted, wrong = accepted+w.accepted, wrong+w.wrong
 				preempted, evicted = preempted+s.Preemptions, evicted+s.Evictions
 				w.close()
 			})
 		})
 	}
-	t.Logf("finished %d, reused %d tokens, preempted %d, evicted %d", finished, reused, preempted, evicted)
+	t.Logf("finished %d, reused %d tokens, preempted %d, evicted %d, drafts right %d, wrong %d",
+		finished, reused, preempted, evicted, accepted, wrong)
 	require.Positive(t, finished)
+	require.Positive(t, accepted)
+	require.Positive(t, wrong)
 	require.Positive(t, reused)
 	require.Positive(t, preempted)
 	require.Positive(t, evicted)

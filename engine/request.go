@@ -54,7 +54,9 @@ type Result struct {
 	// OutputTokens counts every sampled or inserted token, the end-of-turn token
 	// included, which Recv doesn't deliver.
 	OutputTokens int
-	Preemptions  int
+	// DraftedTokens were guessed, AcceptedTokens of them were right.
+	DraftedTokens, AcceptedTokens int
+	Preemptions                   int
 
 	Queue   time.Duration // Submit to first start
 	Prefill time.Duration // first start to first token

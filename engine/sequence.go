@@ -14,6 +14,11 @@ type sequence struct {
 	out     int         // tokens sampled or inserted
 	unwatch func() bool // stops watching the context of Submit
 
+	// What the step at hand guesses to follow its tokens, and what that is made
+	// from; nil where drafts are off, and before the first one.
+	draft []Token
+	guess *guess
+
 	// Its prompt is in Engine.coming while it computes it.
 	coming entry[*sequence]
 	// It waits until leader, which computes the same head, has got to shared.

@@ -12,6 +12,9 @@ type Stats struct {
 	PromptTokens    uint64 // of requests that started
 	CachedTokens    uint64 // of these, reused from the prefix cache
 	GeneratedTokens uint64
+	// DraftedTokens were guessed; AcceptedTokens of them were right and saved a
+	// row of a step of their own.
+	DraftedTokens, AcceptedTokens uint64
 	// PrefixQueries and PrefixHits count tokens asked for and found in the cache.
 	PrefixQueries, PrefixHits uint64
 

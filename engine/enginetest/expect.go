@@ -32,7 +32,7 @@ func (f *Fake) AloneWith(prompt []engine.Token, p engine.SamplerParams, max int,
 		if f.Next != nil {
 			t = f.Next(history, s)
 		} else {
-			t = f.token(h, p.Seed)
+			t = f.token(h, history[len(history)-1], p.Seed)
 		}
 		out = append(out, t)
 		s.Accepted = append(s.Accepted, t)

@@ -17,6 +17,9 @@ type Fake struct {
 	EOG      engine.Token // default -1: the model never ends its turn
 	EOGEvery int
 	Vocab    int // default 1000
+	// Habit makes the model repeat itself: but for about one in Habit tokens, the
+	// one before it and the seed alone decide, among a few.
+	Habit int
 
 	// Cost is how long a step takes.
 	Cost func(b *engine.Batch) time.Duration

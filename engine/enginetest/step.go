@@ -71,8 +71,10 @@ func (f *Fake) check(b *engine.Batch) error {
 			return f.misuse("row %d: token %d of %d", i, b.Token[i], f.Vocab)
 		case s == nil || s.closed.Load():
 			return f.misuse("row %d: sampler is missing or closed", i)
-		case b.Want[i] < -1 || seen && b.Want[i-1] >= 0:
+		case b.Want[i] < -1 || seen && b.Want[i-1] >= 0 && (b.Want[i] < 0 || b.Sampler[i-1] != b.Sampler[i]):
 			return f.misuse("row %d: want %d, after %d", i, b.Want[i], b.Want[max(0, i-1)])
+		case seen && b.Want[i-1] >= 0 && !f.limits.Partial:
+			return f.misuse("row %d: a draft, and it could not be taken back", i)
 		}
 		f.next[id] = at + 1
 	}
@@ -111,8 +113,12 @@ func (f *Fake) sample(b *engine.Batch) {
 			b.Out[i] = engine.Output{Token: -1}
 			continue
 		}
+		if i > 0 && b.Seq[i] == b.Seq[i-1] && b.Want[i-1] >= 0 && (b.Out[i-1].Token != b.Token[i] || b.Token[i] == f.EOG) {
+			b.Out[i] = engine.Output{Token: -1, Skipped: true}
+			continue
+		}
 		s := b.Sampler[i].(*Sampler)
-		cells := f.kv.seqs[b.Seq[i]]
+		cells := f.kv.seqs[b.Seq[i]][:b.Pos[i]+1]
 		if f.RowError != nil || f.Next != nil {
 			f.history = f.history[:0]
 			for _, c := range cells {
@@ -129,7 +135,8 @@ func (f *Fake) sample(b *engine.Batch) {
 		if f.Next != nil {
 			o.Token = f.Next(f.history, s)
 		} else {
-			o.Token = f.token(cells[len(cells)-1].hash, s.Params.Seed)
+			last := cells[len(cells)-1]
+			o.Token = f.token(last.hash, last.token, s.Params.Seed)
 		}
 		if n := int(b.Want[i]) - 1; n >= 0 {
 			o.Logprob = -float32(o.Token) / 1000
@@ -144,13 +151,17 @@ func (f *Fake) sample(b *engine.Batch) {
 	}
 }
 
-// token is what follows a history with this hash.
-func (f *Fake) token(hash, seed uint64) engine.Token {
+// token is what follows a history with this hash and this last token.
+func (f *Fake) token(hash uint64, last engine.Token, seed uint64) engine.Token {
 	h := mix(hash ^ seed)
 	if f.EOG >= 0 && h%uint64(f.EOGEvery) == 0 {
 		return f.EOG
 	}
-	t := engine.Token(h >> 8 % uint64(f.Vocab))
+	variety := uint64(f.Vocab)
+	if f.Habit > 0 && h>>32%uint64(f.Habit) != 0 {
+		h, variety = mix(uint64(last)^seed), 16
+	}
+	t := engine.Token(h >> 8 % variety)
 	if t == f.EOG {
 		t = (t + 1) % engine.Token(f.Vocab)
 	}

@@ -69,7 +69,7 @@ func (b *Backend) Step(batch *engine.Batch) error {
 }
 
 func convert(to *engine.Output, from *cgo.Out) {
-	to.Token, to.Logprob, to.Err, to.Top = from.Token, from.Logprob, from.Err, to.Top[:0]
+	to.Token, to.Logprob, to.Err, to.Skipped, to.Top = from.Token, from.Logprob, from.Err, from.Skipped, to.Top[:0]
 	for _, t := range from.Top {
 		to.Top = append(to.Top, engine.TokenLogprob{Token: t.Token, Logprob: t.Logprob})
 	}

@@ -1,0 +1,148 @@
+package llama
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"quern/engine"
+)
+
+const code = `package shop
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+)
+
+type Item struct {
+	Name  string
+	Price int
+	Count int
+}
+
+type Cart struct {
+	items map[string]Item
+	total int
+}
+
+func NewCart() *Cart {
+	return &Cart{items: make(map[string]Item)}
+}
+
+func (c *Cart) Add(name string, price, count int) error {
+	if name == "" {
+		return errors.New("item has no name")
+	}
+	if price < 0 || count <= 0 {
+		return fmt.Errorf("item %s: bad price %d or count %d", name, price, count)
+	}
+	item := c.items[name]
+	item.Name, item.Price = name, price
+	item.Count += count
+	c.items[name] = item
+	c.total += price * count
+	return nil
+}
+
+func (c *Cart) Remove(name string) error {
+	item, ok := c.items[name]
+	if !ok {
+		return fmt.Errorf("item %s is not in the cart", name)
+	}
+	c.total -= item.Price * item.Count
+	delete(c.items, name)
+	return nil
+}
+
+func (c *Cart) Names() []string {
+	names := make([]string, 0, len(c.items))
+	for name := range c.items {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+`
+
+const records = `[
+  {"id": 1041, "name": "Ada Byron", "email": "ada@example.org", "roles": ["admin", "author"], "active": true},
+  {"id": 1042, "name": "Blaise Pascal", "email": "blaise@example.org", "roles": ["author"], "active": false},
+  {"id": 1043, "name": "Emmy Noether", "email": "emmy@example.org", "roles": ["editor", "author"], "active": true},
+  {"id": 1044, "name": "Carl Gauss", "email": "carl@example.org", "roles": ["reader"], "active": true},
+  {"id": 1045, "name": "Sofya Kovalevskaya", "email": "sofya@example.org", "roles": ["editor"], "active": true},
+  {"id": 1046, "name": "Leonhard Euler", "email": "leonhard@example.org", "roles": ["admin", "reader"], "active": false}
+]`
+
+// draftTasks are prompts whose answers repeat the prompt, and some whose don't.
+var draftTasks = []struct {
+	name, prompt string
+	repeats      bool
+}{
+	{"code", "Rename the method Remove to Delete in this Go file, and give back the whole file, with nothing else changed.\n\n```go\n" + code + "```", true},
+	{"json", "Set \"active\" to false for id 1044 and return the whole JSON array, otherwise unchanged.\n\n```json\n" + records + "\n```", true},
+	{"story", "Write a long story about a lighthouse keeper who finds a letter in a bottle.", false},
+	{"essay", "Explain in detail how the tides come about, and why their height differs from place to place.", false},
+}
+
+func chatTokens(t testing.TB, b *Backend, text string) []engine.Token {
+	p, err := b.Vocab().Tokenize("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n"+text+"<|im_end|>\n<|im_start|>assistant\n", true)
+	require.NoError(t, err)
+	return p
+}
+
+// decode runs one request and returns its tokens and the time they took, from
+// the first to the last.
+func decode(t testing.TB, e *engine.Engine, prompt []engine.Token, p engine.SamplerParams, n int) ([]engine.Output, engine.Result) {
+	sampler, err := e.NewSampler(p)
+	require.NoError(t, err)
+	s, err := e.Submit(t.Context(), engine.Request{Prompt: prompt, MaxTokens: n, Sampler: sampler, Logprobs: 1})
+	require.NoError(t, err)
+	var all []engine.Output
+	for {
+		out, err := s.Recv(context.Background())
+		all = append(all, out...)
+		if errors.Is(err, io.EOF) {
+			return all, s.Result()
+		}
+		require.NoError(t, err)
+	}
+}
+
+// BenchmarkDrafts decodes the tasks with and without drafts, in turn, and says
+// how much faster the first is.
+func BenchmarkDrafts(b *testing.B) {
+	o := Options{Cells: 4096, Parallel: 4, Threads: 2, Batch: 2048, UBatch: 512, KVType: "f16"}
+	be, plain := open(b, benchModel(), o, engine.Config{})
+	_, drafting := open(b, benchModel(), o, engine.Config{MaxDraft: 15})
+	for _, task := range draftTasks {
+		for _, temperature := range []float32{0, 0.8} {
+			b.Run(fmt.Sprintf("%s/temperature=%v", task.name, temperature), func(b *testing.B) {
+				prompt := chatTokens(b, be, task.prompt)
+				params := engine.SamplerParams{Temperature: temperature, Seed: 3}
+				var took [2]time.Duration
+				var last engine.Result
+				for b.Loop() {
+					var out [2]int
+					for i, e := range []*engine.Engine{plain, drafting} {
+						tokens, r := decode(b, e, prompt, params, 400)
+						took[i] += r.Decode
+						out[i] = len(tokens)
+						last = r
+					}
+					require.Equal(b, out[0], out[1])
+				}
+				b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "x")
+				b.ReportMetric(float64(last.OutputTokens), "tokens")
+				b.ReportMetric(float64(last.DraftedTokens), "drafted")
+				b.ReportMetric(float64(last.AcceptedTokens), "right")
+			})
+		}
+	}
+}
