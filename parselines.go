@@ -54,6 +54,7 @@ type reading struct {
 	items     []parsedItem
 	malformed []string
 	cut       bool
+	parts     bool // the next text is another message
 	stops     *tokenizer.StopMatcher
 	stopped   bool
 }
@@ -163,6 +164,9 @@ func (r *reading) add(events []toolcall.Event) {
 			if !e.Cut {
 				r.last().Status = completed
 			}
+		case toolcall.Break:
+			r.flush()
+			r.parts = true
 		case toolcall.Malformed:
 			r.malformed = append(r.malformed, e.Why)
 		}
@@ -179,7 +183,8 @@ func (r *reading) say(kind, part string, text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	if len(r.items) == 0 || r.last().Type != kind {
+	if len(r.items) == 0 || r.last().Type != kind || r.parts {
+		r.parts = false
 		r.items = append(r.items, parsedItem{Type: kind, Status: completed, Content: []contentPart{{Type: part}}})
 		if kind == "message" {
 			r.last().Role = "assistant"

@@ -5,6 +5,7 @@ import "time"
 // chatOutput makes a chat completion, whole and as chunks.
 type chatOutput struct {
 	chunkWriter
+	seam
 	content  []byte
 	thoughts []byte
 	logprobs []byte // encoded entries
@@ -40,6 +41,7 @@ func (o *chatOutput) start() {
 }
 
 func (o *chatOutput) text(delta []byte, logprobs []tokenLogprob) {
+	delta = o.join(delta)
 	o.content = append(o.content, delta...)
 	from := len(o.logprobs)
 	if from > 0 && len(logprobs) > 0 {

@@ -165,11 +165,14 @@ func (f *fields) compaction(v jsonvalue.Value, body jsonvalue.Members, item inpu
 }
 
 // noteSink collects the text of an answer.
-type noteSink struct{ strings.Builder }
+type noteSink struct {
+	strings.Builder
+	seam
+}
 
 var _ sink = (*noteSink)(nil)
 
-func (n *noteSink) text(delta []byte, _ []tokenLogprob) { n.Write(delta) }
+func (n *noteSink) text(delta []byte, _ []tokenLogprob) { n.Write(n.join(delta)) }
 func (n *noteSink) thought([]byte)                      {}
 func (n *noteSink) thoughtEnd()                         {}
 func (n *noteSink) call(*tool)                          {}

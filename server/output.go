@@ -13,8 +13,10 @@ type sink interface {
 	text(delta []byte, logprobs []tokenLogprob)
 	// thought takes text of the reasoning.
 	thought(delta []byte)
-	// thoughtEnd says that the reasoning is over.
+	// thoughtEnd says that the reasoning is over, messageEnd that the text is:
+	// what follows is another item of the kind.
 	thoughtEnd()
+	messageEnd()
 	// call begins a call of the tool; its arguments follow.
 	call(t *tool)
 	arguments(delta []byte)
@@ -103,6 +105,12 @@ func (o *responseOutput) thought(delta []byte) {
 
 func (o *responseOutput) thoughtEnd() {
 	if o.open == openThought {
+		o.end(statusCompleted)
+	}
+}
+
+func (o *responseOutput) messageEnd() {
+	if o.open == openMessage {
 		o.end(statusCompleted)
 	}
 }

@@ -5,6 +5,7 @@ package server
 // it belongs to stands in front of all calls.
 type plainSink struct {
 	sink
+	seam
 	calls []heldCall
 }
 
@@ -19,6 +20,11 @@ var _ sink = (*plainSink)(nil)
 
 func (s *plainSink) thought([]byte) {}
 func (s *plainSink) thoughtEnd()    {}
+func (s *plainSink) messageEnd()    { s.seam.messageEnd() }
+
+func (s *plainSink) text(delta []byte, logprobs []tokenLogprob) {
+	s.sink.text(s.join(delta), logprobs)
+}
 
 func (s *plainSink) call(t *tool) { s.calls = append(s.calls, heldCall{tool: t}) }
 

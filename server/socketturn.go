@@ -175,6 +175,7 @@ var _ sink = warmUp{}
 func (warmUp) text([]byte, []tokenLogprob) {}
 func (warmUp) thought([]byte)              {}
 func (warmUp) thoughtEnd()                 {}
+func (warmUp) messageEnd()                 {}
 func (warmUp) call(*tool)                  {}
 func (warmUp) arguments([]byte)            {}
 func (warmUp) callEnd(bool)                {}

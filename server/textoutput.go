@@ -58,6 +58,7 @@ func (o *textOutput) chunk(delta []byte, logprobs *textLogprobs, finished string
 
 func (o *textOutput) thought(delta []byte) { o.text(delta, nil) }
 func (o *textOutput) thoughtEnd()          {}
+func (o *textOutput) messageEnd()          {}
 func (o *textOutput) call(*tool)           {}
 func (o *textOutput) arguments([]byte)     {}
 func (o *textOutput) callEnd(bool)         {}

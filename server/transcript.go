@@ -91,6 +91,10 @@ func (t *transcript) events(events []toolcall.Event) {
 			return
 		}
 		t.event(&events[i])
+		// The header before a message is no text, unless it comes as such.
+		if events[i].Kind == toolcall.Break && (i+1 == len(events) || events[i+1].Kind != toolcall.TextDelta) {
+			t.hide()
+		}
 	}
 }
 
@@ -101,6 +105,10 @@ func (t *transcript) event(e *toolcall.Event) {
 		return
 	case toolcall.Malformed:
 		t.malformed = e.Why // what it is about comes as text
+		return
+	case toolcall.Break:
+		t.endText(false)
+		t.sink.messageEnd()
 		return
 	}
 	t.endText(false)

@@ -1,6 +1,9 @@
 package toolcall
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // block is what the lexer knows about the block of calls it is in. Positions
 // are in Lexer.in.
@@ -161,6 +164,15 @@ func (l *Lexer) blockMarker() (text string, partial bool) {
 		}
 		partial = partial || part
 	}
+	if l.f.Messages != nil && text == "" {
+		for _, s := range l.f.Messages.Ends {
+			whole, part := l.at(l.hi, s)
+			if whole {
+				return s, false
+			}
+			partial = partial || part
+		}
+	}
 	return text, partial && text == ""
 }
 
@@ -168,6 +180,8 @@ func (l *Lexer) takeBlockMarker(text string) {
 	k := &l.block
 	empty := k.started && !k.list && k.units == 0
 	switch {
+	case l.f.Messages != nil && slices.Contains(l.f.Messages.Ends, text): // is read again
+		l.unexpected("a message without a call")
 	case text == k.b.Start || text == k.b.Section:
 		if k.started {
 			l.unexpected("a marker without a call")
@@ -282,6 +296,7 @@ func (l *Lexer) readName(last bool) bool {
 	if k.b.Indexed {
 		name, id = splitIndexed(name)
 	}
+	name = l.toolName(name)
 	if (k.bare || k.unmarked() && k.calls == 0) && l.tools[name] == nil {
 		l.giveUp("not a declared tool")
 		return true

@@ -64,6 +64,7 @@ type answer struct {
 	Reasoning, Text string
 	Calls           []answerCall
 	Malformed       []string
+	Breaks          int
 	last            Kind
 }
 
@@ -91,6 +92,8 @@ func (a *answer) add(events []Event) {
 			a.Calls[e.Index].Args += string(e.Text)
 		case CallEnd:
 			a.Calls[e.Index].Ended, a.Calls[e.Index].Cut, a.Calls[e.Index].ID = true, e.Cut, e.ID
+		case Break:
+			a.Breaks++
 		case Malformed:
 			a.Malformed = append(a.Malformed, e.Why)
 			continue

@@ -13,7 +13,9 @@ type fingerprint struct {
 // fingerprints are tried in order: those that contain another's texts come
 // first.
 var fingerprints = []fingerprint{
-	{[]string{"<|channel|>", "<|message|>"}, "", "harmony frames", false},
+	{[]string{"<|channel|>", "<|message|>"}, "harmony", "harmony messages", true},
+	{[]string{"<atem:function_calls>"}, "muse_glimmer", "messages to tools with <atem:…> tags", true},
+	{[]string{"<|content_invoke_tool_json|>"}, "inkling", "Inkling messages", true},
 	{[]string{"<function=", "<|python_tag|>"}, "functionary_v31", "<function=…> with JSON", false},
 	{[]string{"<seed:tool_call>"}, "seed_oss", "Seed-OSS tags", false},
 	{[]string{"<function="}, "qwen3_coder", "<function=…> with tagged parameters", false},
@@ -28,7 +30,7 @@ var fingerprints = []fingerprint{
 	{[]string{"<|tool_call>"}, "gemma4", "Gemma 4 call expressions", false},
 	{[]string{"<|tool_call_start|>"}, "lfm2", "LFM2 call expressions", false},
 	{[]string{"<function_calls>"}, "olmo3", "Olmo 3 call expressions", false},
-	{[]string{">>>"}, "", ">>> recipients", false},
+	{[]string{">>>", "recipient"}, "functionary_v32", ">>> recipients", true},
 	{[]string{"[TOOL_CALLS]", "[ARGS]"}, "mistral", "[TOOL_CALLS]name[ARGS]", false},
 	{[]string{"[TOOL_CALLS]"}, "mistral_v7", "[TOOL_CALLS] list", false},
 	{[]string{"<｜tool▁calls▁begin｜>", "```json"}, "deepseek_v3", "<｜tool▁calls▁begin｜> with json fences", false},

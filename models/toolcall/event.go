@@ -11,6 +11,9 @@ const (
 	TextDelta Kind = iota + 1
 	// ReasoningDelta is a piece of the thoughts.
 	ReasoningDelta
+	// Break says that a message is over or begins: text that follows belongs to
+	// another one than the text before.
+	Break
 	// CallStart opens a call: Name, and ID where the model wrote one; an id
 	// behind the arguments only comes with CallEnd.
 	CallStart

@@ -21,6 +21,9 @@ type Format struct {
 	// Frames are markers around the visible text, which are dropped; an End
 	// without Start anywhere.
 	Frames []Span
+	// Messages says that an answer consists of messages with headers; nil if it
+	// doesn't. Its headers begin thoughts and calls then.
+	Messages *Messages
 	// Bare says whether a whole answer without any marker can be a call.
 	Bare Bare
 }
@@ -148,11 +151,17 @@ func (f *Format) Thoughts(prompt string) Thinking {
 // EndThoughts is what ends thoughts that the prompt or the model has opened;
 // empty where the family has none.
 func (f *Format) EndThoughts() string {
+	if f.Messages != nil && len(f.Reasoning) > 0 {
+		return f.Messages.between()
+	}
 	if f.ThoughtsEnd != "" || len(f.Reasoning) == 0 {
 		return f.ThoughtsEnd
 	}
 	return "\n" + f.Reasoning[0].End + "\n\n"
 }
+
+// headed says that a header of a message begins a block, and no marker.
+func (f *Format) headed(b *Block) bool { return f.Messages != nil && b.Style != Tagged }
 
 // special is the spelling of a token that may stand inside a marker.
 var special = regexp.MustCompile(`<[|｜]?[^<>|｜]+[|｜]?>|｜[^<>|｜]+｜`)
@@ -176,8 +185,20 @@ func (f *Format) Markers() []string {
 	}
 	for i := range f.Blocks {
 		b := &f.Blocks[i]
+		if f.headed(b) {
+			continue
+		}
 		add(b.Section, b.Start, b.NameEnd, b.IDStart, b.End, b.SectionEnd)
 		add(b.Quote, b.Tags.KeyStart, b.Tags.KeyEnd, b.Tags.ValueStart, b.Tags.ValueEnd)
+	}
+	if m := f.Messages; m != nil {
+		add(m.Start)
+		add(m.Marks...)
+		add(m.Ends...)
+		for _, b := range m.Bodies {
+			add(b.Marker)
+		}
+		return out
 	}
 	for _, s := range f.Reasoning {
 		add(s.Start, s.End)

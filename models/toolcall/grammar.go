@@ -94,7 +94,10 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	canCall := len(tools) > 0 && len(f.Blocks) > 0
 	var body string
 	var err error
+	demanded := o.Require && canCall || o.Answer != nil || strict && canCall
 	switch {
+	case f.Messages != nil && demanded:
+		body, err = g.messages(canCall)
 	case o.Require && canCall:
 		body, err = g.required()
 	case o.Answer != nil:
@@ -107,7 +110,10 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	if err != nil {
 		return Grammar{}, g.diags, err
 	}
-	return Grammar{GBNF: g.rules.Text(g.thoughts(body)), Opening: g.opening}, g.diags, nil
+	if f.Messages == nil {
+		body = g.thoughts(body)
+	}
+	return Grammar{GBNF: g.rules.Text(body), Opening: g.opening}, g.diags, nil
 }
 
 // forced is the block that grammars write. For tags and expressions it is one of objects
@@ -305,6 +311,21 @@ func (g *grammarWriter) relaxed(tool int, c *schema.Compiled) {
 
 // answer is a JSON text, or calls where there are tools.
 func (g *grammarWriter) answer(canCall bool) (string, error) {
+	root, err := g.answerSchema()
+	if err != nil || !canCall || g.f.forced().first() == "" {
+		return root, err
+	}
+	call, err := g.call(true)
+	if err != nil {
+		return "", err
+	}
+	b := g.f.forced()
+	before, after := b.around()
+	return fmt.Sprintf("( %s | %s )", root, sequence(literal(before), g.calls(call, b), literal(after))), nil
+}
+
+// answerSchema is the JSON that the answer has to be.
+func (g *grammarWriter) answerSchema() (string, error) {
 	o := schema.Options{Pretty: true, Closed: true, Strict: g.o.Answer.Strict}
 	if len(g.o.Answer.Schema) == 0 {
 		o = schema.Options{Pretty: true, Object: true}
@@ -317,16 +338,7 @@ func (g *grammarWriter) answer(canCall bool) (string, error) {
 	}
 	g.rules.Add(c)
 	g.relaxed(-1, c)
-	if !canCall || g.f.forced().first() == "" {
-		return c.Root, nil
-	}
-	call, err := g.call(true)
-	if err != nil {
-		return "", err
-	}
-	b := g.f.forced()
-	before, after := b.around()
-	return fmt.Sprintf("( %s | %s )", c.Root, sequence(literal(before), g.calls(call, b), literal(after))), nil
+	return c.Root, nil
 }
 
 // auto is free text in which calls, where there are any, are right.

@@ -238,10 +238,14 @@ func TestGrammarGoesOnBehindEndedThoughts(t *testing.T) {
 			require.Empty(t, f.EndThoughts(), name)
 			continue
 		}
+		say := ""
+		if f.Messages != nil {
+			say = f.Messages.Say
+		}
 		for thinking, begun := range map[Thinking]string{InThoughts: "", MayThink: f.Reasoning[0].Start} {
 			_, parsed := mustGrammar(t, &f, nil, GrammarOptions{Answer: &Answer{}, Thinking: thinking})
 			m := gbnf.NewMatcher(parsed)
-			require.True(t, m.Feed(begun+"so < \n"+f.EndThoughts()+"{}"), name)
+			require.True(t, m.Feed(begun+"so < \n"+f.EndThoughts()+say+"{}"), name)
 			require.True(t, m.CanEnd(), name)
 		}
 	}
@@ -267,7 +271,8 @@ func TestForTemplate(t *testing.T) {
 		{"{% for t in tools %}<tool_call>{% endfor %}", "hermes", "<tool_call> with JSON", false},
 		{"{% for t in tools %}<tool_call>{% endfor %}<think>", "hermes", "<tool_call> with JSON", true},
 		{"tools <tool_call><function=x>", "qwen3_coder", "tagged parameters", false},
-		{"tools <|channel|> <|message|>", "hermes", "not supported yet", false},
+		{"tools <|channel|> <|message|>", "harmony", "harmony", true},
+		{"tools <invoke name=", "hermes", "not supported yet", false},
 		{"tools <arg_key{}> :opensource <think{}>", "hy3", "Hunyuan 3", true},
 		{"tools [TOOL_CALLS] [ARGS] [THINK] [/THINK]", "mistral", "[ARGS]", true},
 		{"tools and nothing else", "hermes", "no known marker", false},
@@ -296,6 +301,7 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 		"StepFun3.5-Flash": "qwen3_coder", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm45",
 		"Spark2.5": "glm45", "inclusionai-ling-3.0-flash": "glm45", "poolside-Laguna-XS.2": "glm45", "tencent-Hy3": "hy3",
 		"MiniMax-M2": "minimax_m2", "deepseek-ai-DeepSeek-V3.2": "deepseek_v32", "deepseek-ai-DeepSeek-V4": "deepseek_v4",
+		"openai-gpt-oss-120b": "harmony", "muse-glimmer": "muse_glimmer", "meetkai-functionary-medium-v3.2": "functionary_v32",
 		"LFM2.5-8B-A1B": "lfm2", "google-gemma-4-31B-it": "gemma4",
 		"GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
 	} {

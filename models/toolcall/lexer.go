@@ -60,8 +60,9 @@ type Lexer struct {
 	line     bool // the current line of text has something on it
 	thought  bool // the current thoughts have text
 	frame    string
-	thoughts int // index of the current Reasoning span
-	thinking int // tokens in reasoning
+	head     header // of the message (Messages)
+	thoughts int    // index of the current Reasoning span
+	thinking int    // tokens in reasoning
 
 	block  block
 	obj    object
@@ -84,6 +85,7 @@ const (
 	inText state = iota
 	inThought
 	inBlock
+	inHeader
 	finished // after MaxCalls: nothing counts any more
 )
 
@@ -113,8 +115,12 @@ func NewLexer(f *Format, o Options) *Lexer {
 		l.tools[t.Name] = &tool{name: t.Name, parameters: t.Parameters}
 	}
 	l.addMarkers()
-	if o.StartInReasoning && len(f.Reasoning) > 0 {
+	switch {
+	case o.StartInReasoning && len(f.Reasoning) > 0:
 		l.state = inThought
+		l.head.open = true
+	case f.Messages != nil && f.Messages.Opened:
+		l.beginHeader("")
 	}
 	if o.Opening != "" {
 		l.in = append(l.in, o.Opening...)
@@ -139,8 +145,11 @@ func (l *Lexer) Push(token int32, text []byte) []Event {
 		l.in = append(l.in, m...)
 	}
 	l.run(false)
-	if before || l.InReasoning() {
+	switch {
+	case before || l.InReasoning():
 		l.thinking++
+	case l.state == inHeader:
+		l.head.tokens++
 	}
 	return l.events
 }
@@ -181,6 +190,7 @@ func (l *Lexer) begin() {
 	l.keep -= n
 	l.lo = 0
 	l.block.shift(n)
+	l.head.shift(n)
 	l.real = slices.DeleteFunc(l.real, func(at int) bool { return at < n })
 	for i := range l.real {
 		l.real[i] -= n
@@ -204,6 +214,8 @@ func (l *Lexer) step(last bool) bool {
 		return l.readThought(last)
 	case inBlock:
 		return l.readBlock(last)
+	case inHeader:
+		return l.readHeader()
 	}
 	l.take(len(l.in)-l.lo, asMarker)
 	return false
@@ -211,8 +223,12 @@ func (l *Lexer) step(last bool) bool {
 
 // end decides what was held back.
 func (l *Lexer) end(cut bool) {
-	for l.state == inBlock {
-		l.endBlock(cut)
+	for l.state == inBlock || l.state == inHeader {
+		if l.state == inHeader {
+			l.endHeader(cut)
+		} else {
+			l.endBlock(cut)
+		}
 		l.run(true)
 	}
 	n := len(l.in) - l.lo

@@ -425,11 +425,12 @@ func BenchmarkPushText(b *testing.B) {
 }
 
 func FuzzLexer(f *testing.F) {
+	cases := slices.Concat(lexCases, messageCases)
 	for i, c := range lexCases {
 		f.Add([]byte(c.in), byte(i), byte(i*7), uint64(i))
 	}
 	names := Names()
-	for i, c := range lexCases { // each on its own row, too
+	for i, c := range cases { // each on its own row, too
 		f.Add([]byte(c.in), byte(slices.Index(names, orElse(c.format, "hermes"))), byte(0), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, in []byte, which, flags byte, seed uint64) {

@@ -21,6 +21,9 @@ const (
 	thinkEnd
 	frameStart
 	frameEnd
+	headMarker // begins a header (Messages), or stands in one
+	bodyMarker
+	messageEnd
 )
 
 // addMarkers makes the table of markers that count in this answer.
@@ -33,11 +36,20 @@ func (l *Lexer) addMarkers() {
 	}
 	if len(l.tools) > 0 {
 		for i := range l.f.Blocks {
+			if l.f.headed(&l.f.Blocks[i]) {
+				continue
+			}
 			add(l.f.Blocks[i].Section, callMarker, i)
 			add(l.f.Blocks[i].Start, callMarker, i)
 		}
 	}
+	if l.f.Messages != nil {
+		l.f.Messages.addMarkers(add)
+	}
 	for i, s := range l.f.Reasoning {
+		if l.f.Messages != nil {
+			break // they are headers
+		}
 		add(s.Start, thinkMarker, i)
 		add(s.End, thinkEnd, i)
 	}
@@ -87,6 +99,12 @@ func (l *Lexer) find(p int) (best *marker, partial bool) {
 
 // counts says whether a marker means something at p.
 func (l *Lexer) counts(m *marker, p int) bool {
+	if m.kind >= headMarker {
+		return l.countsInMessages(m, p)
+	}
+	if l.f.Messages != nil && (l.state != inText || l.head.plain) {
+		return false
+	}
 	if l.state == inThought {
 		switch m.kind {
 		case thinkEnd:

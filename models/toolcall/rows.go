@@ -45,7 +45,10 @@ func hunyuan3(suffix string) Block {
 }
 
 // rows are the known formats. Later families are further rows.
-var rows = []Format{
+var rows = slices.Concat(blockRows, messageRows)
+
+// blockRows are the formats whose calls stand between markers in the text.
+var blockRows = []Format{
 	{
 		// Qwen2.5, Qwen3, QwQ, SmolLM3, Hermes, Granite 4, MiMo-VL; also what
 		// models without a tool section in their template are told to write.

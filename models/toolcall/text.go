@@ -51,6 +51,12 @@ func (l *Lexer) enter(m *marker) bool {
 		l.take(l.hi-l.lo+len(m.text), asMarker)
 		l.frame = ""
 		l.newMessage()
+	case headMarker:
+		l.beginHeader(m.text)
+	case bodyMarker:
+		l.beginHeader("")
+	case messageEnd:
+		l.endMessage(m)
 	}
 	return true
 }
@@ -95,6 +101,10 @@ func (l *Lexer) leaveThought(m *marker) bool {
 		l.take(l.hi-l.lo+len(m.text), asMarker)
 	case callMarker:
 		l.enterBlock(&l.f.Blocks[m.index], m.text, inThoughts)
+	case headMarker:
+		l.beginHeader(m.text)
+	case messageEnd:
+		l.endMessage(m)
 	}
 	return true
 }

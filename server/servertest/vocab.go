@@ -7,7 +7,13 @@ import (
 )
 
 // Marks are the special tokens of a ByteVocab, in order, from 256 on.
-var Marks = []string{"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"}
+var Marks = []string{
+	"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>",
+	"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>",
+}
+
+// messages is the first of the marks around the parts of messages with headers.
+const messages tokenizer.Token = 262
 
 // EOG is the token that ends a turn, <|im_end|>.
 const EOG tokenizer.Token = 257
@@ -36,11 +42,11 @@ func (v *ByteVocab) Size() int { return len(v.pieces) }
 // Piece implements tokenizer.Vocab.
 func (v *ByteVocab) Piece(t tokenizer.Token) []byte { return v.pieces[t] }
 
-// IsControl implements tokenizer.Vocab: the marks around a turn.
-func (v *ByteVocab) IsControl(t tokenizer.Token) bool { return t == 256 || t == EOG }
+// IsControl implements tokenizer.Vocab: the marks around a turn or a message.
+func (v *ByteVocab) IsControl(t tokenizer.Token) bool { return t == 256 || t == EOG || t >= messages }
 
 // IsUserDefined implements tokenizer.Vocab: the marks within a turn.
-func (v *ByteVocab) IsUserDefined(t tokenizer.Token) bool { return t > EOG }
+func (v *ByteVocab) IsUserDefined(t tokenizer.Token) bool { return t > EOG && t < messages }
 
 // IsEOG implements tokenizer.Vocab.
 func (v *ByteVocab) IsEOG(t tokenizer.Token) bool { return t == EOG }
