@@ -10,6 +10,7 @@ import (
 
 	"quern/models"
 	"quern/models/chat"
+	"quern/models/template"
 	"quern/models/toolcall"
 )
 
@@ -93,8 +94,12 @@ func (p *parseFlags) choose(args []string) (toolcall.Format, string, error) {
 		if err != nil {
 			return toolcall.Format{}, "", fmt.Errorf("chat template: %w", err)
 		}
-		f, why := toolcall.ForTemplate(string(src))
-		return f, why, nil
+		t, err := template.New(string(src), template.Options{})
+		if err != nil { // it can be looked at, though not rendered
+			f, why := toolcall.ForTemplate(string(src))
+			return f, why, nil
+		}
+		return models.FormatOf(t)
 	}
 	card, err := models.Read(args[0], models.Options{})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"quern/models"
 	"quern/models/template"
-	"quern/models/toolcall"
 	"quern/server"
 )
 
@@ -27,8 +27,8 @@ func templateModel(path string) (*server.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chat template %s: %w", path, err)
 	}
-	format, _ := toolcall.ForTemplate(string(src))
-	return &server.Model{Template: t, Format: format}, nil
+	format, _, err := models.FormatOf(t)
+	return &server.Model{Template: t, Format: format}, err
 }
 
 func renderTemplate(in io.Reader, out io.Writer, path string) error {

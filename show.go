@@ -11,8 +11,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"quern/models"
 	"quern/models/gguf"
-	"quern/models/toolcall"
 )
 
 func showCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func showCommand() *cobra.Command {
 				fmt.Fprintln(out, f.Info().ChatTemplate)
 				return nil
 			}
-			showInfo(out, f.Info())
+			showInfo(out, args[0], f.Info())
 			if metadata {
 				showMetadata(out, f)
 			}
@@ -73,7 +73,7 @@ func newTable(out io.Writer, header ...any) table.Writer {
 	return t
 }
 
-func showInfo(out io.Writer, i gguf.Info) {
+func showInfo(out io.Writer, path string, i gguf.Info) {
 	t := newTable(out)
 	row := func(name, value string) {
 		if value != "" && value != "0" {
@@ -104,10 +104,17 @@ func showInfo(out io.Writer, i gguf.Info) {
 		row("sampling "+kv.Key, kv.Value.String())
 	}
 	row("chat template", templateLine(i))
-	if format, reason := toolcall.ForTemplate(i.ChatTemplate); format.Name != "" {
-		row("tool format", format.Name+" ("+reason+")")
-	}
+	row("tool format", formatLine(path))
 	t.Render()
+}
+
+// formatLine says how the model writes calls, as serving it would.
+func formatLine(path string) string {
+	card, err := models.Read(path, models.Options{})
+	if err != nil {
+		return "unknown: " + err.Error()
+	}
+	return card.Format.Name + " (" + card.FormatReason + ")"
 }
 
 func heads(i gguf.Info) string {

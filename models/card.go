@@ -22,9 +22,6 @@ type Card struct {
 	Sampling     Sampling
 }
 
-// genericFormat is the row that template's own tools text asks for.
-const genericFormat = "hermes"
-
 // Options replace what a file says about itself.
 type Options struct {
 	TemplateFile string // path of a chat template in place of the file's own
@@ -57,25 +54,15 @@ func Read(path string, o Options) (*Card, error) {
 	return c, c.chooseFormat(o.ToolFormat)
 }
 
-// chooseFormat goes by the template's own marks. A template that says nothing of
-// tools is given a text of ours, which asks for calls in the Hermes form.
+// chooseFormat goes by the template, unless the configuration names a format.
 func (c *Card) chooseFormat(name string) (err error) {
 	if name != "" {
 		c.FormatReason = "set by the configuration"
 		c.Format, err = toolcall.ByName(name)
 		return err
 	}
-	c.Format, c.FormatReason = toolcall.ForTemplate(c.Template.Source())
-	if c.Template.Caps().Tools || c.Format.Name == genericFormat {
-		return nil
-	}
-	thoughts := c.Format.Reasoning
-	if c.Format, err = toolcall.ByName(genericFormat); err != nil {
-		return err
-	}
-	c.Format.Reasoning = thoughts
-	c.FormatReason = "the template offers no tools, so the prompt asks for this form"
-	return nil
+	c.Format, c.FormatReason, err = FormatOf(c.Template)
+	return err
 }
 
 func templateSource(info gguf.Info, file string) (string, error) {

@@ -134,6 +134,18 @@ func (t *Template) Render(c chat.Conversation, special func(string) bool, now ti
 	return p, err
 }
 
+// Try renders messages as they are, without arranging them for the template and
+// without guarding what a client wrote: for finding out what a template does. With
+// open it begins an answer behind them.
+func (t *Template) Try(messages []chat.Message, tools []chat.Tool, open bool) (string, error) {
+	v := t.main
+	if t.tools != nil && len(tools) > 0 {
+		v = t.tools
+	}
+	r := newRendering(v, &chat.Conversation{Messages: messages, Tools: tools}, nil, probeTime)
+	return r.run(r.turns(), true, open)
+}
+
 // refused tells whether another arrangement of the conversation may help.
 func refused(err error) bool {
 	var raised *RaiseError

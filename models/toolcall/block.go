@@ -228,7 +228,7 @@ func (l *Lexer) beginObject() {
 		style = ArgsInObject
 	}
 	k.phase, k.unit, k.live = inObject, l.hi, false
-	l.obj.reset(style, k.unmarked())
+	l.obj.reset(k.b, style, k.unmarked())
 	l.readWith(&l.obj)
 }
 
@@ -321,7 +321,7 @@ func (l *Lexer) named(name, id string) {
 		l.expr.reset(k.b)
 		l.readWith(&l.expr)
 	default:
-		l.obj.reset(ArgsAfterName, false)
+		l.obj.reset(k.b, ArgsAfterName, false)
 		l.readWith(&l.obj)
 	}
 	l.got.name, l.got.id, l.got.hasName = name, id, true

@@ -29,6 +29,8 @@ var fingerprints = []fingerprint{
 	{[]string{"<start_function_call>"}, "functiongemma", "FunctionGemma call expressions", false},
 	{[]string{"<|tool_call>"}, "gemma4", "Gemma 4 call expressions", false},
 	{[]string{"<|tool_call_start|>"}, "lfm2", "LFM2 call expressions", false},
+	{[]string{"<|tool_list_start|>"}, "lfm2", "an LFM2 list of tools", false},
+	{[]string{"List of tools: [", "keep_past_thinking"}, "lfm2", "an LFM2.5 list of tools", false},
 	{[]string{"<function_calls>"}, "olmo3", "Olmo 3 call expressions", false},
 	{[]string{">>>", "recipient"}, "functionary_v32", ">>> recipients", true},
 	{[]string{"[TOOL_CALLS]", "[ARGS]"}, "mistral", "[TOOL_CALLS]name[ARGS]", false},

@@ -13,6 +13,11 @@
 // it looks like. It holds back only what may still turn out to be a marker, or
 // a call of which nothing is known yet.
 //
+// A row is chosen by marks that only one family writes (ForTemplate). For a template
+// without any, Probe renders answers that differ in one thing each, reads the marks
+// off the differences, and keeps what it has found if a lexer that goes by it reads
+// all of these answers.
+//
 // server makes one Lexer for a request, on the request's goroutine; Formats
 // are read-only and shared.
 package toolcall

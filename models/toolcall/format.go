@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -146,6 +147,11 @@ func (f *Format) Thoughts(prompt string) Thinking {
 		return NoThoughts
 	}
 	return MayThink
+}
+
+// Begins says whether a mark begins calls of the format.
+func (f *Format) Begins(mark string) bool {
+	return slices.ContainsFunc(f.Blocks, func(b Block) bool { return b.Start == mark || b.Section == mark })
 }
 
 // EndThoughts is what ends thoughts that the prompt or the model has opened;

@@ -44,8 +44,11 @@ type Answer struct {
 }
 
 const (
-	defaultCalls   = 16
-	maxGrammarText = 2 << 20
+	defaultCalls = 16
+	// maxBehindThoughts bounds the white space between thoughts and what is
+	// demanded.
+	maxBehindThoughts = 3
+	maxGrammarText    = 2 << 20
 )
 
 // Grammar is what a sampler needs to hold a model to a format.
@@ -378,7 +381,7 @@ func (g *grammarWriter) thoughts(body string) string {
 		return body
 	}
 	g.add("answer", body)
-	g.add("thought-end", `[ \n]{0,3} answer`)
+	g.add("thought-end", fmt.Sprintf(`[ \n]{0,%d} answer`, maxBehindThoughts))
 	span := g.f.Reasoning[0]
 	g.rules.AddRules(freeText("thought", false, pattern{span.End, "thought-end"})...)
 	if g.o.Thinking == InThoughts {

@@ -14,6 +14,8 @@ type object struct {
 	style ArgStyle
 	base  int  // depth at which the arguments begin
 	exact bool // no other keys than those of a call
+	// Keys of name and arguments beside the usual ones; may be empty.
+	nameKey, argsKey string
 
 	role   role
 	key    []byte // of the member being read
@@ -30,11 +32,11 @@ const (
 	roleID
 )
 
-func (o *object) reset(style ArgStyle, exact bool) {
+func (o *object) reset(b *Block, style ArgStyle, exact bool) {
 	o.scan.reset()
 	*o = object{
-		written: written{args: o.args[:0]},
-		scan:    o.scan, style: style, exact: exact, key: o.key[:0], text: o.text[:0], base: 1,
+		written: written{args: o.args[:0]}, nameKey: b.NameKey, argsKey: b.ArgsKey,
+		scan: o.scan, style: style, exact: exact, key: o.key[:0], text: o.text[:0], base: 1,
 	}
 	if style == ArgsAfterName {
 		o.base, o.role = 0, roleArgs
@@ -97,14 +99,14 @@ func (o *object) keyDone() status {
 		o.argsEnd, o.anchor = false, false
 		return more
 	}
-	switch string(o.key) {
-	case "name", "tool_name":
+	switch key := string(o.key); {
+	case key == "name", key == "tool_name", key == o.nameKey && key != "":
 		o.role = roleName
-	case "arguments", "parameters", "args":
+	case key == "arguments", key == "parameters", key == "args", key == o.argsKey && key != "":
 		o.role = roleArgs
-	case "id", "tool_call_id", "call_id":
+	case key == "id", key == "tool_call_id", key == "call_id":
 		o.role = roleID
-	case "type":
+	case key == "type":
 	default:
 		if o.exact {
 			return broken
