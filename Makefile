@@ -32,6 +32,14 @@ C_FLAGS    := -O3 $(CPU_FLAGS) -DGGML_USE_CPU_REPACK $(TEAM_FLAGS)
 export CGO_CFLAGS   := $(C_FLAGS)
 export CGO_CXXFLAGS := $(C_FLAGS)
 
+# ---- another llama.cpp -------------------------------------------------------
+# LLAMA_CPP=DIR, or pip: that llama.cpp in place of the module's, built by cmake.
+ifdef LLAMA_CPP
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -tags=llamacpp)
+LAY_CURRENT = CPU_FLAGS="$(CPU_FLAGS)" NATIVE=$(if $(filter 1,$(PORTABLE)),OFF,ON) OPENMP=$(if $(TEAM_FLAGS),ON,OFF) \
+	PYTHON=$(PYTHON) bash cgo/engine_current.sh "$(LLAMA_CPP)" "$(CACHE)/quern-llama.cpp"
+endif
+
 # ---- version -----------------------------------------------------------------
 # Without .git (a tarball) the program says what the Go toolchain recorded.
 VERSION ?= $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null))
@@ -60,6 +68,7 @@ help: ## list the targets
 	@echo "  BENCH_ARGS=  flags for one quern bench in bench, in place of the usual five runs"
 	@echo "  PKG=./...    the packages of test, race, bench, bench-smoke, cover"
 	@echo "  FUZZTIME=20s how long each fuzz target runs"
+	@echo "  LLAMA_CPP=   a folder with a current llama.cpp to build in, or pip: one that pip fetches"
 	@echo "  PORTABLE=1   for any CPU of x86-64-v3 or armv8.2-a, not just this one"
 	@echo "  QUERN_MODELS where models are kept; else $(CACHE)/quern"
 
@@ -76,6 +85,7 @@ deps: ## download the modules, lay the links to the llama.cpp sources
 	dir=$$($(LLAMA_DIR)); \
 	lay "$$dir/llama/llama.cpp" cgo/llama.cpp; \
 	lay "$$dir/ml/backend/ggml/ggml" cgo/ggml
+	@$(LAY_CURRENT)
 
 .PHONY: build
 build: deps ## build bin/quern
@@ -190,5 +200,5 @@ presubmit: tidy-check lint test bench-smoke ## what CI runs
 
 .PHONY: clean
 clean: ## remove what was built here; models and the Go caches stay
-	rm -rf bin cover.out cgo/llama.cpp cgo/ggml
+	rm -rf bin cover.out cgo/llama.cpp cgo/ggml cgo/current cgo/engine_build.h
 	find . -name '*.test' -type f -delete

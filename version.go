@@ -22,6 +22,7 @@ type provenance struct {
 	Commit   string   `json:"commit"`
 	Go       string   `json:"go"`
 	Platform string   `json:"platform"`
+	Engine   string   `json:"engine"` // whose llama.cpp it is: module or current
 	Llama    string   `json:"llama_cpp"`
 	CPU      string   `json:"cpu"`      // what the C compiler was told to build for
 	Features []string `json:"features"` // what it could use there, and this CPU has
@@ -32,6 +33,7 @@ func readProvenance() provenance {
 	v := provenance{
 		Version: version, Commit: commit,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Engine: cgo.Engine, Llama: cgo.EngineBuild(),
 		Features: cgo.CPUFeatures(), AMX: cgo.AMX(),
 	}
 	build, ok := debug.ReadBuildInfo()
@@ -84,7 +86,7 @@ func versionCommand() *cobra.Command {
 			}
 			fmt.Fprintf(out, "quern %s\n", v.Version)
 			for _, line := range [][2]string{
-				{"commit", v.Commit}, {"go", v.Go + " " + v.Platform}, {"llama.cpp", v.Llama},
+				{"commit", v.Commit}, {"go", v.Go + " " + v.Platform}, {"engine", v.Engine}, {"llama.cpp", v.Llama},
 				{"built for", v.CPU}, {"features", strings.Join(v.Features, " ")}, {"amx", v.AMX},
 			} {
 				if line[1] != "" {

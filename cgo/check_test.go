@@ -61,7 +61,7 @@ func TestWrongFiles(t *testing.T) {
 		{"cut in the data", tiny[:len(tiny)-1], "truncated: tensor"},
 		{"cut at half", tiny[:len(tiny)/2], "truncated: tensor"},
 		{"unknown architecture", edit(tiny, "\x05\x00\x00\x00\x00\x00\x00\x00llama", "\x05\x00\x00\x00\x00\x00\x00\x00lamma"), "unknown model architecture: 'lamma'"},
-		{"missing tensor", edit(tiny, "output_norm.weight", "output_narm.weight"), "missing tensor 'output_norm.weight'"},
+		{"missing tensor", edit(tiny, "output_norm.weight", "output_narm.weight"), "tensor 'output_norm.weight'"},
 		{"missing key", edit(tiny, "llama.block_count", "llama.block_caunt"), "key not found in model: llama.block_count"},
 		{"no tokenizer", edit(tiny, "tokenizer.ggml.model", "tokenizer.ggml.madel"), "tokenizer.ggml.model"},
 	}

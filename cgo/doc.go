@@ -23,7 +23,10 @@
 //
 // # Files
 //
-//	build.go            how llama.cpp and ggml get into the program
+//	engine_module.go    how llama.cpp and ggml get into the program: those of
+//	                    the Go module, or with the build tag llamacpp others
+//	                    (engine_current.go); the header of the same name holds
+//	                    what differs in their C++
 //	shim.h              the C face; the files behind it, shim*.cpp, check every
 //	                    argument and catch every exception
 //	shim_context.cpp    contexts and the step

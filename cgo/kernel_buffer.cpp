@@ -83,9 +83,16 @@ void memset_tensor(ggml_backend_buffer_t, ggml_tensor * t, uint8_t value, size_t
 
 void clear(ggml_backend_buffer_t b, uint8_t value) { memset(b->context, value, b->size); }
 
-const ggml_backend_buffer_i buffer_calls = {
-    free_buffer, get_base, init_tensor, memset_tensor, set_tensor, nullptr, nullptr, clear, nullptr,
-};
+const ggml_backend_buffer_i buffer_calls = [] {
+    ggml_backend_buffer_i calls{};
+    calls.free_buffer   = free_buffer;
+    calls.get_base      = get_base;
+    calls.init_tensor   = init_tensor;
+    calls.memset_tensor = memset_tensor;
+    calls.set_tensor    = set_tensor;
+    calls.clear         = clear;
+    return calls;
+}();
 
 // Huge pages, where the system gives them: a step reads all weights once, and
 // with small pages it waits for their translations.

@@ -37,7 +37,7 @@ static ggml_type type_named(const char * name) {
             return ggml_type(t);
         }
     }
-    throw failure(QUERN_BAD_ARG, format("no type %s", name));
+    throw failure(QUERN_BAD_ARG, message("no type %s", name));
 }
 
 static ggml_backend_buffer_type_t weight_buffer_type(int where) {
@@ -50,7 +50,7 @@ static ggml_backend_buffer_type_t weight_buffer_type(int where) {
             return t;
         }
     }
-    throw failure(QUERN_UNSUPPORTED, format("no %s in this build", wanted));
+    throw failure(QUERN_UNSUPPORTED, message("no %s in this build", wanted));
 }
 
 // place puts the weights where their kernels want them, as the model loader does.
@@ -61,7 +61,7 @@ static void place(quern_product & p, int where) {
     ggml_backend_buffer_free(p.w->buffer);
     p.w->buffer = nullptr;
     if (!supported) {
-        throw failure(QUERN_UNSUPPORTED, format("%s has no kernels for %s", ggml_backend_buft_name(type), ggml_type_name(p.w->type)));
+        throw failure(QUERN_UNSUPPORTED, message("%s has no kernels for %s", ggml_backend_buft_name(type), ggml_type_name(p.w->type)));
     }
     p.weights = ggml_backend_buft_alloc_buffer(type, ggml_backend_buft_get_alloc_size(type, p.w));
     if (!p.weights || ggml_backend_tensor_alloc(p.weights, p.w, ggml_backend_buffer_get_base(p.weights))) {

@@ -12,7 +12,7 @@ extern "C" void quernLog(int level, char * text); // Go
 
 namespace quern {
 
-std::string format(const char * fmt, ...) {
+std::string message(const char * fmt, ...) {
     char    buf[QUERN_MSG_SIZE];
     va_list args;
     va_start(args, fmt);
@@ -95,6 +95,7 @@ void quern_init(void) {
     std::call_once(once, [] {
         llama_log_set(quern::on_log, nullptr); // sets ggml's, too
         ggml_set_abort_callback(quern::on_abort);
+        quern::check_amx();
         quern::kernels_register();
         llama_backend_init();
     });

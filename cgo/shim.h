@@ -156,6 +156,9 @@ int32_t quern_seq_pos_min(const quern_context * c, int32_t seq); // -1: empty
 int32_t quern_seq_pos_max(const quern_context * c, int32_t seq);
 void    quern_memory_clear(quern_context * c);
 int     quern_seq_state_size(quern_context * c, int32_t seq, size_t * size);
+// Words of 4 bytes before the streams of a state, and of each of its cells:
+// position, number of sequences, what else an engine keeps, the sequence.
+void    quern_seq_state_layout(const quern_context * c, int32_t * head, int32_t * cell);
 int     quern_seq_state_get(quern_context * c, int32_t seq, uint8_t * dst, size_t size, size_t * n);
 int     quern_seq_state_set(quern_context * c, int32_t seq, const uint8_t * src, size_t size);
 

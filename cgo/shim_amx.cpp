@@ -1,15 +1,24 @@
-// The AMX backend of ggml, which the module's Go packages leave out although
-// its ggml-cpu.cpp refers to it where the compiler's target has AMX. ggml's
-// getter of its buffer type is renamed, so that ours can say no.
+// The AMX backend of ggml, kept out where the CPU's tiles do not work.
+#include "shim_impl.h"
+
 #if defined(__AMX_INT8__) && defined(__AVX512VNNI__)
 
-#define ggml_backend_amx_buffer_type quern_ggml_amx_buffer_type
-#include "ggml/src/ggml-cpu/amx/amx.cpp"
-#undef ggml_backend_amx_buffer_type
+#include "ggml-impl.h"
+#include "traits.h"
 
+#if !defined(QUERN_ENGINE_CURRENT)
+// The module's Go packages leave it out, although their ggml-cpu.cpp refers to
+// it where the compiler's target has AMX.
+#include "ggml/src/ggml-cpu/amx/amx.cpp"
+#endif
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 // A hypervisor may announce AMX without running it: try a tile instruction
 // in a child process, where it can do no harm.
@@ -18,7 +27,8 @@ static bool amx_works() {
     if (pid == 0) {
         signal(SIGILL, SIG_DFL);
         signal(SIGSEGV, SIG_DFL);
-        if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)) {
+        constexpr int request_permission = 0x1023, tile_data = 18;
+        if (syscall(SYS_arch_prctl, request_permission, tile_data)) {
             _exit(1);
         }
         alignas(64) unsigned char config[64] = {1}; // palette 1
@@ -39,19 +49,26 @@ static bool amx_works() {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-ggml_backend_buffer_type_t ggml_backend_amx_buffer_type(void) {
-    static const bool works = amx_works();
-    if (!works) {
-        GGML_LOG_WARN("AMX does not work on this machine: computing without it\n");
-        return nullptr;
-    }
-    return quern_ggml_amx_buffer_type();
+static std::vector<ggml_backend_buffer_type_t>::iterator find_amx() {
+    auto & types = ggml_backend_cpu_get_extra_buffer_types();
+    return std::find_if(types.begin(), types.end(),
+                        [](ggml_backend_buffer_type_t t) { return !strcmp(ggml_backend_buft_name(t), "AMX"); });
 }
 
-extern "C" int quern_amx(void) { return ggml_backend_amx_buffer_type() ? 1 : 0; }
+void quern::check_amx() {
+    auto & types = ggml_backend_cpu_get_extra_buffer_types();
+    if (const auto amx = find_amx(); amx != types.end() && !amx_works()) {
+        GGML_LOG_WARN("AMX does not work on this machine: computing without it\n");
+        types.erase(amx);
+    }
+}
+
+int quern_amx(void) { return find_amx() != ggml_backend_cpu_get_extra_buffer_types().end(); }
 
 #else
 
-extern "C" int quern_amx(void) { return -1; }
+void quern::check_amx() {}
+
+int quern_amx(void) { return -1; }
 
 #endif

@@ -1,17 +1,6 @@
 // The kernels of ggml's AMX backend, see shim_amx.cpp.
-#if defined(__AMX_INT8__) && defined(__AVX512VNNI__)
-
-#include <immintrin.h>
-
-// GCC 12 declares _tile_loadconfig to read 8 bytes, so the stores to the rest
-// of the 64-byte shape are optimised away and the first tile instruction dies
-// of SIGILL.
-static inline void quern_tile_loadconfig(const void * p) {
-    asm volatile("ldtilecfg %0" ::"m"(*static_cast<const char (*)[64]>(p)));
-}
-#undef _tile_loadconfig
-#define _tile_loadconfig quern_tile_loadconfig
+#if defined(__AMX_INT8__) && defined(__AVX512VNNI__) && !defined(QUERN_ENGINE_CURRENT)
+#include "tile_config.h"
 
 #include "ggml/src/ggml-cpu/amx/mmq.cpp"
-
 #endif

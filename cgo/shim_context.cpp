@@ -1,6 +1,7 @@
 // Contexts and the step: decode rows and sample those that want a token.
 #include "shim_impl.h"
 
+#include "engine.h"
 #include "ggml-cpu.h"
 #include "llama-context.h"
 #include "llama-model.h"
@@ -20,14 +21,14 @@ ggml_type kv_type(int32_t t) {
         case 0: return GGML_TYPE_F16;
         case 1: return GGML_TYPE_Q8_0;
         case 2: return GGML_TYPE_Q4_0;
-        default: throw failure(QUERN_BAD_ARG, format("unknown kv type %d", t));
+        default: throw failure(QUERN_BAD_ARG, message("unknown kv type %d", t));
     }
 }
 
 void check_params(const quern_model & m, const quern_context_params & p) {
     auto bad = [](const char * name, int v, int lo, int hi) {
         if (v < lo || v > hi) {
-            throw failure(QUERN_BAD_ARG, format("%s %d is out of range [%d, %d]", name, v, lo, hi));
+            throw failure(QUERN_BAD_ARG, message("%s %d is out of range [%d, %d]", name, v, lo, hi));
         }
     };
     const auto & hp = m.model->hparams;
@@ -62,18 +63,21 @@ void check_params(const quern_model & m, const quern_context_params & p) {
     }
     const int64_t cells = GGML_PAD((int64_t) (p.n_ctx ? p.n_ctx : hp.n_ctx_train), 256);
     if (!p.unified && cells < (int64_t) p.n_seq_max * 256) {
-        throw failure(QUERN_BAD_ARG, format("%d cells are too few for %d sequences with 256 each", (int) cells, p.n_seq_max));
+        throw failure(QUERN_BAD_ARG, message("%d cells are too few for %d sequences with 256 each", (int) cells, p.n_seq_max));
     }
     const ggml_type type = kv_type(p.kv_type);
     if (ggml_is_quantized(type)) {
         if (p.flash_attn == 0) {
-            throw failure(QUERN_BAD_ARG, format("kv type %s needs flash attention", ggml_type_name(type)));
+            throw failure(QUERN_BAD_ARG, message("kv type %s needs flash attention", ggml_type_name(type)));
         }
         const int block = (int) ggml_blck_size(type);
-        if (hp.n_embd_head_k % block || hp.n_embd_head_v % block) {
-            throw failure(QUERN_UNSUPPORTED,
-                          format("kv type %s needs a head size that is a multiple of %d; the model has %u / %u",
-                                 ggml_type_name(type), block, hp.n_embd_head_k, hp.n_embd_head_v));
+        for (uint32_t il = 0; il < engine::layers(hp); il++) {
+            const uint32_t k = engine::key_size(hp, il), v = engine::value_size(hp, il);
+            if (k % block || v % block) {
+                throw failure(QUERN_UNSUPPORTED,
+                              message("kv type %s needs a head size that is a multiple of %d; the model has %u / %u",
+                                      ggml_type_name(type), block, k, v));
+            }
         }
     }
 }
@@ -133,17 +137,17 @@ bool is_guess(const quern_batch & b, int32_t i) {
 void check_rows(quern_context & c, int32_t n) {
     const quern_batch & b = c.batch;
     if (n < 1 || n > b.cap) {
-        throw failure(QUERN_BAD_ARG, format("%d rows are out of range [1, %d]", n, b.cap));
+        throw failure(QUERN_BAD_ARG, message("%d rows are out of range [1, %d]", n, b.cap));
     }
     c.step++;
     c.touched_list.clear();
     for (int32_t i = 0; i < n; i++) {
         if (b.token[i] < 0 || b.token[i] >= c.m->n_vocab) {
-            throw failure(QUERN_BAD_ARG, format("row %d: token %d is not in the vocabulary of %d", i, b.token[i], c.m->n_vocab));
+            throw failure(QUERN_BAD_ARG, message("row %d: token %d is not in the vocabulary of %d", i, b.token[i], c.m->n_vocab));
         }
         const int32_t s = b.seq[i];
         if (s < 0 || s >= c.p.n_seq_max) {
-            throw failure(QUERN_BAD_ARG, format("row %d: sequence %d is out of range [0, %d)", i, s, c.p.n_seq_max));
+            throw failure(QUERN_BAD_ARG, message("row %d: sequence %d is out of range [0, %d)", i, s, c.p.n_seq_max));
         }
         if (c.touched[s] != c.step) {
             c.touched[s] = c.step;
@@ -152,11 +156,11 @@ void check_rows(quern_context & c, int32_t n) {
             c.touched_list.push_back(s);
         }
         if (b.pos[i] != c.next[s]) {
-            throw failure(QUERN_BAD_ARG, format("row %d: position %d of sequence %d does not follow %d", i, b.pos[i], s, c.next[s] - 1));
+            throw failure(QUERN_BAD_ARG, message("row %d: position %d of sequence %d does not follow %d", i, b.pos[i], s, c.next[s] - 1));
         }
         c.next[s]++;
         if (b.want[i] < -1 || b.want[i] > 1 + QUERN_TOP_MAX) {
-            throw failure(QUERN_BAD_ARG, format("row %d: want %d is out of range [-1, %d]", i, b.want[i], 1 + QUERN_TOP_MAX));
+            throw failure(QUERN_BAD_ARG, message("row %d: want %d is out of range [-1, %d]", i, b.want[i], 1 + QUERN_TOP_MAX));
         }
         c.logits[i] = b.want[i] >= 0;
         if (b.want[i] < 0) {
@@ -164,13 +168,13 @@ void check_rows(quern_context & c, int32_t n) {
         }
         quern_sampler * smp = b.sampler[i];
         if (!smp) {
-            throw failure(QUERN_BAD_ARG, format("row %d: wants a token but has no sampler", i));
+            throw failure(QUERN_BAD_ARG, message("row %d: wants a token but has no sampler", i));
         }
         if (smp->m != c.m) {
-            throw failure(QUERN_BAD_ARG, format("row %d: the sampler belongs to another model", i));
+            throw failure(QUERN_BAD_ARG, message("row %d: the sampler belongs to another model", i));
         }
         if (smp->stamp == c.step && smp->user == &c && !is_guess(b, i)) {
-            throw failure(QUERN_BAD_ARG, format("row %d: its sampler is used by another row", i));
+            throw failure(QUERN_BAD_ARG, message("row %d: its sampler is used by another row", i));
         }
         smp->stamp = c.step;
         smp->user  = &c;
@@ -382,7 +386,7 @@ int quern_step(quern_context * c, int32_t n) {
             case 2: rewind(*c); throw failure(QUERN_ABORTED, "decode aborted");
             default:
                 rewind(*c);
-                throw failure(QUERN_DECODE, format("llama_decode gave %d: %s", rc, log.text.c_str()));
+                throw failure(QUERN_DECODE, message("llama_decode gave %d: %s", rc, log.text.c_str()));
         }
         sample_rows(*c, n);
         return QUERN_OK;

@@ -107,7 +107,7 @@ struct size_scan {
             bad("more than 2000 repetitions");
         }
         if (!open && max < min) {
-            bad(format("repetition {%d,%d} is backwards", (int) min, (int) max));
+            bad(message("repetition {%d,%d} is backwards", (int) min, (int) max));
         }
         repeat(min, max, open);
     }
@@ -123,7 +123,7 @@ struct size_scan {
                 case '[': quoted(']'); break;
                 case '(':
                     if (stack.size() > max_nesting) {
-                        bad(format("parentheses nested deeper than %d", max_nesting));
+                        bad(message("parentheses nested deeper than %d", max_nesting));
                     }
                     stack.push_back({0, 0});
                     p++;
@@ -339,12 +339,12 @@ static const char * skip_space(const char * p) {
         std::string near = rest.substr(0, std::min<size_t>(rest.find('\n'), 40));
         msg              = msg.substr(0, at) + (near.empty() ? " at the end" : " at '" + near + "'");
     }
-    bad(line ? format("line %d: %s", line, msg.c_str()) : msg);
+    bad(line ? message("line %d: %s", line, msg.c_str()) : msg);
 }
 
 grammar_rules parse_grammar(const llama_vocab * vocab, const char * text) {
     if (strlen(text) > max_text) {
-        bad(format("longer than %zu bytes", max_text));
+        bad(message("longer than %zu bytes", max_text));
     }
     size_scan(text).run();
 
@@ -371,7 +371,7 @@ grammar_rules parse_grammar(const llama_vocab * vocab, const char * text) {
         }
         for (const auto & e : parser.rules[i]) {
             if ((e.type == LLAMA_GRETYPE_TOKEN || e.type == LLAMA_GRETYPE_TOKEN_NOT) && e.value >= n_vocab) {
-                bad(format("token %u is not in the vocabulary", e.value));
+                bad(message("token %u is not in the vocabulary", e.value));
             }
         }
     }

@@ -4,6 +4,7 @@
 // nullable rules and aborts the process where it should refuse.
 #include "shim_impl.h"
 
+#include "engine.h"
 #include "shim_gbnf.h"
 #include "llama-vocab.h"
 
@@ -29,7 +30,7 @@ grammar::grammar(const quern_model & m, const char * text, const int32_t * token
         rules.push_back(r.data());
     }
     nullable_depth = parsed.nullable_depth;
-    g              = llama_grammar_init_impl(m.vocab, nullptr, rules.data(), rules.size(), parsed.root);
+    g              = engine::new_grammar(m.vocab, rules, parsed.root);
     if (!g) {
         throw failure(QUERN_BAD_ARG, "grammar: refused by llama.cpp");
     }
@@ -102,8 +103,8 @@ void grammar::feed(int32_t token, const std::string & piece) {
         depth = std::max(depth, s.size());
     }
     if (g->stacks.size() > max_stacks || depth > 4096 || depth * nullable_depth > 16384) {
-        throw failure(QUERN_FAILED, format("grammar: too ambiguous or too deeply nested here (%zu states, depth %zu)",
-                                           g->stacks.size(), depth));
+        throw failure(QUERN_FAILED, message("grammar: too ambiguous or too deeply nested here (%zu states, depth %zu)",
+                                            g->stacks.size(), depth));
     }
     dead = false;
 }

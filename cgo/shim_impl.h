@@ -28,7 +28,7 @@ struct failure : std::runtime_error {
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-std::string format(const char * fmt, ...);
+std::string message(const char * fmt, ...);
 
 // capture collects the warnings and errors that llama.cpp logs on this thread,
 // so that they become part of the returned error instead of a stray log line.
@@ -49,6 +49,9 @@ struct assert_guard {
     assert_guard();
     ~assert_guard();
 };
+
+// check_amx takes AMX from ggml's list where it does not work.
+void check_amx();
 
 // guard runs one entry: nothing but a code leaves it.
 template <class F> int guard(char * msg, F && f) noexcept {

@@ -1,6 +1,7 @@
 // The memory of a context: copy, remove, shift, save and restore sequences.
 #include "shim_impl.h"
 
+#include "engine.h"
 #include "llama-context.h"
 #include "llama-model.h"
 
@@ -10,13 +11,13 @@ using namespace quern;
 
 void quern_context::check_seq(int32_t seq, const char * what) const {
     if (seq < 0 || seq >= p.n_seq_max) {
-        throw failure(QUERN_BAD_ARG, format("%s %d is out of range [0, %d)", what, seq, p.n_seq_max));
+        throw failure(QUERN_BAD_ARG, message("%s %d is out of range [0, %d)", what, seq, p.n_seq_max));
     }
 }
 
 static void check_range(int32_t p0, int32_t p1) {
     if (p0 < 0 || p1 < p0) {
-        throw failure(QUERN_BAD_ARG, format("positions [%d, %d) are not a range", p0, p1));
+        throw failure(QUERN_BAD_ARG, message("positions [%d, %d) are not a range", p0, p1));
     }
 }
 
@@ -74,8 +75,8 @@ int quern_seq_remove(quern_context * c, int32_t seq, int32_t p0, int32_t p1) {
             return QUERN_OK;
         }
         if (p1 > max && !c->resumable(seq, p0)) {
-            throw failure(QUERN_UNSUPPORTED, format("sequence %d can't go back to %d: its sliding window begins at %d", seq,
-                                                    p0, llama_memory_seq_pos_min(c->mem, seq)));
+            throw failure(QUERN_UNSUPPORTED, message("sequence %d can't go back to %d: its sliding window begins at %d", seq,
+                                                     p0, llama_memory_seq_pos_min(c->mem, seq)));
         }
         if (one_state(c) || !llama_memory_seq_rm(c->mem, seq, p0, p1)) {
             throw failure(QUERN_UNSUPPORTED, "this model's state can only be removed whole");
@@ -90,10 +91,10 @@ int quern_seq_copy(quern_context * c, int32_t src, int32_t dst, int32_t p0, int3
         c->check_seq(dst, "target sequence");
         check_range(p0, p1);
         if (src == dst) {
-            throw failure(QUERN_BAD_ARG, format("sequence %d can't be copied onto itself", src));
+            throw failure(QUERN_BAD_ARG, message("sequence %d can't be copied onto itself", src));
         }
         if (llama_memory_seq_pos_max(c->mem, dst) >= 0) {
-            throw failure(QUERN_BAD_ARG, format("target sequence %d is not empty", dst));
+            throw failure(QUERN_BAD_ARG, message("target sequence %d is not empty", dst));
         }
         const int32_t max = llama_memory_seq_pos_max(c->mem, src);
         if (max < 0 || p0 == p1 || p0 > max) {
@@ -104,8 +105,8 @@ int quern_seq_copy(quern_context * c, int32_t src, int32_t dst, int32_t p0, int3
             throw failure(QUERN_UNSUPPORTED, "this model's state can only be copied whole");
         }
         if (!whole && !c->resumable(src, std::min(p1, max + 1))) {
-            throw failure(QUERN_UNSUPPORTED, format("sequence %d can't be copied up to %d: its sliding window begins at %d",
-                                                    src, p1, llama_memory_seq_pos_min(c->mem, src)));
+            throw failure(QUERN_UNSUPPORTED, message("sequence %d can't be copied up to %d: its sliding window begins at %d",
+                                                     src, p1, llama_memory_seq_pos_min(c->mem, src)));
         }
         if (c->n_stream() == 1) {
             llama_memory_seq_cp(c->mem, src, dst, p0, p1);
@@ -137,11 +138,11 @@ int quern_seq_shift(quern_context * c, int32_t seq, int32_t p0, int32_t p1, int3
             throw failure(QUERN_UNSUPPORTED, "this model's positions can't be shifted");
         }
         if (p0 + (int64_t) delta < 0 || p1 + (int64_t) delta > INT32_MAX) {
-            throw failure(QUERN_BAD_ARG, format("shift by %d leaves the range of positions", delta));
+            throw failure(QUERN_BAD_ARG, message("shift by %d leaves the range of positions", delta));
         }
         for (size_t s = 0; s < c->shares.size(); s++) {
             if (c->shares[seq][s]) { // its positions would move, too
-                throw failure(QUERN_UNSUPPORTED, format("sequence %d shares cells with %d", seq, (int) s));
+                throw failure(QUERN_UNSUPPORTED, message("sequence %d shares cells with %d", seq, (int) s));
             }
         }
         llama_memory_seq_add(c->mem, seq, p0, p1, delta);
@@ -167,6 +168,11 @@ int quern_seq_state_size(quern_context * c, int32_t seq, size_t * size) {
         *size = llama_state_seq_get_size(c->ctx, seq);
         return QUERN_OK;
     });
+}
+
+void quern_seq_state_layout(const quern_context * c, int32_t * head, int32_t * cell) {
+    *head = engine::state_head_words;
+    *cell = engine::state_cell_words(c->m->model->hparams);
 }
 
 int quern_seq_state_get(quern_context * c, int32_t seq, uint8_t * dst, size_t size, size_t * n) {
@@ -197,7 +203,7 @@ int quern_seq_state_set(quern_context * c, int32_t seq, const uint8_t * src, siz
         }
         if (n == 0 || n != size) {
             llama_memory_seq_rm(c->mem, seq, -1, -1);
-            if (log.text.find("find available cells") != std::string::npos ||
+            if (log.text.find(" available cells") != std::string::npos ||
                 log.text.find("not enough cells") != std::string::npos) {
                 throw failure(QUERN_NO_CELLS, "no free cells for this state");
             }

@@ -1,6 +1,7 @@
 // Models and their vocabulary.
 #include "shim_impl.h"
 
+#include "engine.h"
 #include "kernel.h"
 #include "llama-model.h"
 
@@ -34,20 +35,22 @@ static void check_hparams(const llama_hparams & hp) {
             bad("rope frequency");
         }
     }
-    if (hp.n_embd == 0 || hp.n_layer == 0 || hp.n_layer > LLAMA_MAX_LAYERS) {
+    const uint32_t layers = engine::layers(hp);
+    if (hp.n_embd == 0 || layers == 0 || layers > LLAMA_MAX_LAYERS) {
         bad("embedding length or block count");
     }
-    if (hp.n_rot % 2 || hp.n_rot > hp.n_embd_head_k) {
-        bad("rope dimension count");
-    }
-    for (uint32_t il = 0; il < hp.n_layer; il++) {
+    for (uint32_t il = 0; il < layers; il++) {
+        const uint32_t rotated = engine::rotated(hp, il);
+        if (rotated % 2 || rotated > engine::key_size(hp, il)) {
+            bad("rope dimension count");
+        }
         const uint32_t kv = hp.n_head_kv(il);
         if (kv > 0 && (hp.n_head(il) == 0 || hp.n_head(il) % kv)) {
             bad("head counts");
         }
-    }
-    if (hp.n_expert > 0 && hp.n_expert_used > hp.n_expert) {
-        bad("expert counts");
+        if (hp.n_expert > 0 && engine::experts_used(hp, il) > hp.n_expert) {
+            bad("expert counts");
+        }
     }
 }
 
@@ -95,7 +98,7 @@ static void drop_unused_pages(const llama_model & model) {
 static std::string plain(std::string text) {
     for (const char * noise : {"llama_model_load_from_file_impl: failed to load model", "llama_model_load: ",
                                "error loading model: ", "error loading model hyperparameters: ",
-                               "error loading model architecture: ", "error loading model vocabulary: "}) {
+                               "error loading model architecture: ", "error loading model vocabulary: ", "check_tensor_dims: "}) {
         for (size_t at; (at = text.find(noise)) != std::string::npos;) {
             text.erase(at, strlen(noise));
         }
@@ -113,9 +116,9 @@ int quern_model_load(const quern_load_params * p, quern_model ** out, quern_erro
 
         llama_model_params mp = llama_model_default_params();
         mp.n_gpu_layers       = 0;
-        mp.use_mmap           = p->mmap;
         mp.vocab_only         = p->vocab_only;
         mp.use_extra_bufts    = p->repack;
+        engine::map_file(mp, p->mmap);
 
         struct progress_state {
             uintptr_t handle;

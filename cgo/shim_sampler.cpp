@@ -224,7 +224,7 @@ int32_t quern_sampler::pick_allowed(row r, float * logits, int32_t refused) {
 
 static void check_params(const quern_model & m, const quern_sampler_params & p) {
     auto bad = [](const char * name, double v, const char * range) {
-        throw failure(QUERN_BAD_ARG, format("%s %g is out of range %s", name, v, range));
+        throw failure(QUERN_BAD_ARG, message("%s %g is out of range %s", name, v, range));
     };
     if (!(p.temperature >= 0 && p.temperature <= 100)) {
         bad("temperature", p.temperature, "[0, 100]");
@@ -316,10 +316,10 @@ int quern_sampler_accept(quern_sampler * s, const int32_t * tokens, int32_t n, q
         for (int32_t i = 0; i < n; i++) {
             const int32_t t = tokens[i];
             if (t < 0 || t >= s->m->n_vocab) {
-                throw failure(QUERN_BAD_ARG, format("token %d is not in the vocabulary", t));
+                throw failure(QUERN_BAD_ARG, message("token %d is not in the vocabulary", t));
             }
             if (s->grammar && s->grammar->active() && !s->grammar->allows(t)) {
-                throw failure(QUERN_FAILED, format("the grammar has no place for token %d", t));
+                throw failure(QUERN_FAILED, message("the grammar has no place for token %d", t));
             }
             s->accept(t);
         }
@@ -337,7 +337,7 @@ int quern_sampler_grammar_accepts(quern_sampler * s, const int32_t * tokens, int
         for (*taken = 0; *taken < n; ++*taken) {
             const int32_t t = tokens[*taken];
             if (t < 0 || t >= s->m->n_vocab) {
-                throw failure(QUERN_BAD_ARG, format("token %d is not in the vocabulary", t));
+                throw failure(QUERN_BAD_ARG, message("token %d is not in the vocabulary", t));
             }
             if (s->grammar->active() && !s->grammar->allows(t)) {
                 break;

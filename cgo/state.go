@@ -27,7 +27,8 @@ var ErrState = errors.New("not a state of this model and context")
 func (c *Context) kind() uint32 {
 	i, p := c.model.info, c.params
 	flash := p.FlashAttn == "on"
-	return crc32.Checksum(fmt.Appendf(nil, "%s %d %d %d %d %d %d %s %t %t %t %d", i.Arch, i.Params, i.SizeBytes, i.Layers, i.Embd,
+	return crc32.Checksum(fmt.Appendf(nil, "%s%s %s %d %d %d %d %d %d %s %t %t %t %d",
+		Engine, EngineBuild(), i.Arch, i.Params, i.SizeBytes, i.Layers, i.Embd,
 		i.HeadsKV, c.model.vocab.Size(), p.KVType, flash, p.Unified, p.SmallSWA, streams(p)), crcTable)
 }
 
@@ -113,24 +114,29 @@ func (c *Context) checkBody(body []byte, lo, hi int) error {
 	if c.model.info.Recurrent {
 		return nil // starts otherwise
 	}
+	var headWords, cellWords C.int32_t
+	C.quern_seq_state_layout(c.c, &headWords, &cellWords)
+	head, cell := int(headWords), int(cellWords)
 	le := binary.LittleEndian
 	word := func(i int) int { return int(int32(le.Uint32(body[4*i:]))) }
-	if len(body) < 4 || word(0) != streams(c.params) {
+	if len(body) < 4*(head+1) || word(head) != streams(c.params) {
 		return fmt.Errorf("other number of streams: %w", ErrState)
 	}
-	for s := range streams(c.params) {
-		if len(body) < 4*(s+2) {
+	at := head + 1
+	for range streams(c.params) {
+		if len(body) < 4*(at+1) {
 			return fmt.Errorf("ends in the cells: %w", ErrState)
 		}
-		n := word(1 + s)
+		n := word(at)
+		at++
 		if n == 0 {
 			continue
 		}
-		if at := 2 + s; n < 0 || n > (len(body)/4-at)/3 {
+		if n < 0 || n > (len(body)/4-at)/cell {
 			return fmt.Errorf("%d cells: %w", n, ErrState)
 		}
 		for i := range n {
-			if pos, ids := word(2+s+3*i), word(3+s+3*i); pos < 0 || pos > hi || ids != 1 {
+			if pos, ids := word(at+cell*i), word(at+cell*i+1); pos < 0 || pos > hi || ids != 1 {
 				return fmt.Errorf("position %d in a sequence of [%d,%d]: %w", pos, lo, hi, ErrState)
 			}
 		}

@@ -4,11 +4,11 @@
 // spinning. On a machine that is shared, a spinning thread burns the time slice
 // that its late partner needs, and a step takes a hundred times as long. So
 // ggml is compiled for OpenMP, and these few functions stand in for the OpenMP
-// runtime: they are all that GCC calls for the pragmas in ggml-cpu.c and
-// amx/common.h (see "The libgomp ABI" in GCC's manual of libgomp). A thread spins
-// for about as long as a wait takes on a quiet machine and sleeps after that;
-// once a wait has shown that the cores are shared, it sleeps almost at once, for
-// a while.
+// runtime: they are all that GCC calls for the pragmas in ggml-cpu.c,
+// ggml-quants.c and amx/common.h (see "The libgomp ABI" in GCC's manual of
+// libgomp). A thread spins for about as long as a wait takes on a quiet machine
+// and sleeps after that; once a wait has shown that the cores are shared, it
+// sleeps almost at once, for a while.
 //
 // Without -DGGML_USE_OPENMP (other compilers) ggml brings its own threads and
 // nothing here is compiled.
@@ -167,6 +167,8 @@ void release(Team * t) {
     idle.push_back(t);
 }
 
+std::mutex atomic_mutex;
+
 } // namespace
 
 extern "C" {
@@ -202,6 +204,22 @@ void GOMP_barrier(void) {
 }
 
 bool GOMP_single_start(void) { return team == nullptr || !team->single.exchange(true); }
+
+// Loops and atomic sections stand only where ggml makes tables to quantise with,
+// which serving a model never needs: one member does the whole loop.
+bool GOMP_loop_nonmonotonic_dynamic_start(long start, long end, long, long, long * from, long * to) {
+    *from = start;
+    *to   = end;
+    return member == 0 && start != end;
+}
+
+bool GOMP_loop_nonmonotonic_dynamic_next(long *, long *) { return false; }
+
+void GOMP_loop_end(void) { GOMP_barrier(); }
+
+void GOMP_atomic_start(void) { atomic_mutex.lock(); }
+
+void GOMP_atomic_end(void) { atomic_mutex.unlock(); }
 
 int omp_get_num_threads(void) { return team == nullptr ? 1 : team->n; }
 

