@@ -26,9 +26,12 @@ func TestAttention(t *testing.T) {
 		{64, 4, 4, 5, 16, 1},   // a head of keys for each
 		{128, 32, 1, 3, 257, 2},
 		{128, 8, 2, 64, 64, 3},
-		{96, 4, 2, 3, 40, 2}, // ggml's own
+		{96, 4, 2, 3, 40, 2},
+		{256, 8, 1, 70, 130, 2},
+		{64, 80, 1, 3, 70, 1}, // more heads of one key than go at once
+		{40, 4, 2, 3, 40, 2},  // ggml's own
 	} {
-		for _, kind := range []string{"causal", "sparse", "one", "none"} {
+		for _, kind := range []string{"causal", "sliding", "sparse", "one", "none"} {
 			t.Run(fmt.Sprintf("%+v/%s", s, kind), func(t *testing.T) { checkAttention(t, s, kind) })
 		}
 	}
@@ -41,7 +44,9 @@ func checkAttention(t *testing.T, s attentionShape, kind string) {
 	for i := range visible {
 		row, cell := i/s.cells, i%s.cells
 		see := map[string]bool{
-			"causal": cell <= s.cells-s.rows+row, "sparse": r.IntN(8) == 0, "one": cell == (row*7)%s.cells,
+			"causal":  cell <= s.cells-s.rows+row,
+			"sliding": cell <= s.cells-s.rows+row && cell > s.cells-s.rows+row-20,
+			"sparse":  r.IntN(8) == 0, "one": cell == (row*7)%s.cells,
 		}[kind]
 		if see {
 			visible[i] = 1
@@ -83,4 +88,31 @@ func exactAttention(s attentionShape, q, k, v []float32, visible []uint8, row, h
 		}
 	}
 	return sum
+}
+
+// A row's result does not depend on the rows that are computed beside it.
+func TestAttentionAloneOrTogether(t *testing.T) {
+	s := attentionShape{dim: 64, heads: 14, headsKV: 2, rows: 150, cells: 400, threads: 2}
+	r := rand.New(rand.NewPCG(1, 2))
+	q, k, v := normals(r, s.heads*s.rows*s.dim), normals(r, s.headsKV*s.cells*s.dim), normals(r, s.headsKV*s.cells*s.dim)
+	visible := make([]uint8, s.rows*s.cells)
+	for row := range s.rows {
+		for cell := range s.cells - s.rows + row + 1 {
+			visible[row*s.cells+cell] = 1
+		}
+	}
+	together, err := attention(s, q, k, v, visible)
+	require.NoError(t, err)
+
+	one := s
+	one.rows = 1
+	for _, row := range []int{0, 1, 63, 64, 149} {
+		var own []float32
+		for h := range s.heads {
+			own = append(own, q[(h*s.rows+row)*s.dim:][:s.dim]...)
+		}
+		alone, err := attention(one, own, k, v, visible[row*s.cells:][:s.cells])
+		require.NoError(t, err)
+		require.Equal(t, alone, together[row*s.heads*s.dim:][:s.heads*s.dim], "row %d", row)
+	}
 }
