@@ -2,6 +2,7 @@ package server
 
 import (
 	"quern/models/chat"
+	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -15,8 +16,8 @@ type chatRequest struct {
 
 // decodeChat reads the body of POST /v1/chat/completions into the task that the
 // equivalent request to /v1/responses would give, so that the prompts are equal.
-func decodeChat(body jsonvalue.Value, defaults Sampling) (*chatRequest, *requestError) {
-	f := &fields{}
+func decodeChat(body jsonvalue.Value, defaults Sampling, schemas *schema.Cache) (*chatRequest, *requestError) {
+	f := &fields{schemas: schemas}
 	m, err := f.body(body)
 	if err != nil {
 		return nil, err

@@ -90,6 +90,9 @@ func (j *job) schemaPath(tool int) (path, what string) {
 		return j.task.format.path, "the schema"
 	}
 	t := j.task.choice.offered(j.task.tools)[tool]
+	if t.custom {
+		return t.path + ".format", "the format of tool " + t.name
+	}
 	return t.path + ".parameters", "the parameters of tool " + t.name
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -19,6 +20,7 @@ type fields struct {
 	unimplemented *requestError // refuses the request if nothing else does
 	images        int64         // bytes of the images so far
 	ignored       []string      // what the request asks for in vain, see ignore
+	schemas       *schema.Cache // remembers what grammars compile to; may be nil
 }
 
 func (f *fields) fail(e *requestError) {

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -45,8 +46,8 @@ type echo struct {
 
 // decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
 // nothing to a node are passed over; what it can't do is refused by name.
-func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, find recall, earlier history) (*createRequest, *requestError) {
-	f := &fields{contract: k}
+func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, schemas *schema.Cache, find recall, earlier history) (*createRequest, *requestError) {
+	f := &fields{contract: k, schemas: schemas}
 	m, err := f.body(body)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (s *Server) readCreate(c *gin.Context) (*Model, *createRequest, *requestErr
 		return nil, nil, refused
 	}
 	ex := exchangeOf(c)
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), s.storedHistory(ex))
+	req, refused := decodeCreate(s.contract, body, m.Defaults, m.schemas, s.recallFor(ex), s.storedHistory(ex))
 	return m, req, refused
 }
 

@@ -98,7 +98,7 @@ func (k *socket) decode(m *Model, ex *exchange, body jsonvalue.Value) (*createRe
 	if f.err != nil {
 		return nil, f.err
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, s.recallFor(ex), k.earlier(ex))
+	req, refused := decodeCreate(s.contract, body, m.Defaults, m.schemas, s.recallFor(ex), k.earlier(ex))
 	if refused != nil {
 		return nil, refused
 	}

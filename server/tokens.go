@@ -91,7 +91,7 @@ func (s *Server) tokenize(c *gin.Context) *requestError {
 	withPieces := f.flag(fieldsOf.Get("return_token_strs"), false)
 	var tokens []tokenizer.Token
 	if !fieldsOf.Get("messages").Empty() {
-		req, refused := decodeChat(body, m.Defaults)
+		req, refused := decodeChat(body, m.Defaults, m.schemas)
 		if refused != nil {
 			return refused
 		}

@@ -7,6 +7,7 @@ import (
 
 	"quern/models/chat"
 	"quern/models/schema"
+	"quern/models/schema/lark"
 	"quern/server/jsonvalue"
 )
 
@@ -99,8 +100,8 @@ func (f *fields) tool(v jsonvalue.Value, body jsonvalue.Members, kind string) to
 }
 
 // freeform reads what the text of a custom tool must look like. The description
-// tells the model; a regular expression also holds it to that, as the pattern of
-// its argument. What only the description tells is named as ignored.
+// tells the model; a grammar also holds it to that, a regular expression as the
+// pattern of its argument. What only the description tells is named as ignored.
 func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 	body := f.object(format)
 	if kind := f.choice(body.Get("type"), "text", "text", "grammar"); kind == "text" {
@@ -118,14 +119,23 @@ func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 		return
 	}
 	t.Description = strings.TrimSpace(t.Description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
+	var err error
 	if syntax == "regex" {
-		held := patternParameters(definition)
-		if _, err := schema.Compile(held, schema.Options{Object: true, Closed: true, Strict: true}); err == nil {
-			t.Parameters, t.Strict = held, true
-			return
-		}
+		t.Parameters = patternParameters(definition)
+		t.Grammar, err = f.schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: true})
+	} else {
+		t.Grammar, err = f.schemas.Remember(syntax, definition, func() (*schema.Compiled, error) {
+			return lark.Compile(definition, customInput)
+		})
 	}
-	f.pass(format.Path(), syntax+" is not enforced")
+	switch {
+	case err == nil:
+	case syntax == "lark" && !schema.IsBeyond(err):
+		f.fail(invalid(format.At("definition"), codeInvalidValue, "%s is not a lark grammar: %s", format.At("definition"), err))
+	default:
+		t.Parameters, t.Grammar = customParameters, nil
+		f.pass(format.Path(), syntax+" is not enforced: "+err.Error())
+	}
 }
 
 // patternParameters are customParameters whose text matches a whole pattern.

@@ -1,6 +1,10 @@
 package chat
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"quern/models/schema"
+)
 
 // Role says who speaks in a message.
 type Role string
@@ -42,6 +46,9 @@ type Tool struct {
 	// Parameters is the JSON Schema as it was sent; nil where absent.
 	Parameters json.RawMessage
 	Strict     bool
+	// Grammar is what the arguments are held to whatever the choice of tools, in
+	// place of Parameters; nil where those decide.
+	Grammar *schema.Compiled
 }
 
 // KV is one entry of chat_template_kwargs.

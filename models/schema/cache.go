@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 )
 
@@ -35,18 +36,25 @@ func NewCache(limit int) *Cache {
 
 // Compile is the package's Compile, remembered, errors included.
 func (c *Cache) Compile(schema json.RawMessage, o Options) (*Compiled, error) {
+	return c.Remember(fmt.Sprint(o), string(schema), func() (*Compiled, error) { return Compile(schema, o) })
+}
+
+// Remember returns what a source compiled to when it was last met under this
+// kind, errors included, or compiles it.
+func (c *Cache) Remember(kind, source string, compile func() (*Compiled, error)) (*Compiled, error) {
 	if c == nil {
-		return Compile(schema, o)
+		return compile()
 	}
 	h := sha256.New()
-	fmt.Fprint(h, o, " ")
-	h.Write(schema)
+	_, _ = io.WriteString(h, kind)
+	_, _ = h.Write([]byte{0})
+	_, _ = io.WriteString(h, source)
 	key := cacheKey(h.Sum(nil))
 	if e := c.lookup(key); e != nil {
 		return e.c, e.err
 	}
 	e := &cached{key: key, size: 512}
-	e.c, e.err = Compile(schema, o) // outside the lock: two may do the same work
+	e.c, e.err = compile() // outside the lock: two may do the same work
 	if e.c != nil {
 		for _, r := range e.c.Rules {
 			e.size += len(r.Name) + len(r.Body) + 32

@@ -9,7 +9,9 @@ import (
 // maxStates bounds an automaton while it is made.
 const maxStates = 3000
 
-var errTooLarge = errors.New("too large for a grammar")
+// ErrTooLarge marks patterns whose automaton has too many states or takes too
+// long to make.
+var ErrTooLarge = errors.New("too large for a grammar")
 
 // dfa is a deterministic automaton over the characters of a text. State 0 is
 // the start; a missing edge is a dead end.
@@ -61,7 +63,7 @@ func (s *dfaState) addAll(to int) {
 func lengthBetween(lo, hi int) (*dfa, error) {
 	n := max(lo, hi)
 	if n >= maxStates {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	d := &dfa{states: make([]dfaState, n+1)}
 	for i := range d.states {
@@ -87,7 +89,7 @@ func wordSet(words []string, except bool) (*dfa, error) {
 			if !ok {
 				next = len(d.states)
 				if next >= 4*maxStates {
-					return nil, errTooLarge
+					return nil, ErrTooLarge
 				}
 				children[at][r] = next
 				d.states = append(d.states, dfaState{accept: except})
@@ -159,14 +161,14 @@ func intersect(a, b *dfa) (*dfa, error) {
 		for i, j := 0, 0; i < len(ea) && j < len(eb); {
 			lo, hi := max(ea[i].lo, eb[j].lo), min(ea[i].hi, eb[j].hi)
 			if work++; work > maxWork {
-				return nil, errTooLarge
+				return nil, ErrTooLarge
 			}
 			if lo <= hi {
 				to := pair{ea[i].to, eb[j].to}
 				id, ok := ids[to]
 				if !ok {
 					if id = len(ids); id >= 4*maxStates {
-						return nil, errTooLarge
+						return nil, ErrTooLarge
 					}
 					ids[to] = id
 					queue = append(queue, to)

@@ -19,7 +19,11 @@ type emitter struct {
 	tail  string // what follows the text, as a GBNF expression; "" for nothing
 	in    []int
 	names map[int]string
+	depth int // of states in place in each other
 }
+
+// maxInPlace bounds the groups within groups: llama.cpp's parser recurses.
+const maxInPlace = 40
 
 // automaton writes d and returns the expression for it.
 func (b *builder) automaton(d *dfa, how spelling, tail string) (string, error) {
@@ -43,19 +47,24 @@ func (b *builder) automaton(d *dfa, how spelling, tail string) (string, error) {
 // ref is the expression that goes on at a state: in place where this is the
 // only way in, else by rule.
 func (e *emitter) ref(i int) (string, error) {
-	if e.in[i] > 1 {
+	if e.in[i] > 1 || e.depth == maxInPlace {
 		if name, ok := e.names[i]; ok {
 			return name, nil
 		}
 		name := e.b.reserve()
 		e.names[i] = name
+		outer := e.depth
+		e.depth = 0
 		body, _, err := e.state(i)
+		e.depth = outer
 		if err != nil {
 			return "", err
 		}
 		return name, e.b.put(name, body)
 	}
+	e.depth++
 	body, several, err := e.state(i)
+	e.depth--
 	if several {
 		body = "( " + body + " )"
 	}

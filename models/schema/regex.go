@@ -14,15 +14,15 @@ const (
 	maxWork         = 400_000 // steps of making one automaton
 )
 
-// errUnsupported marks patterns that are good ECMA-262 but cannot be an
+// ErrUnsupported marks patterns that are good ECMA-262 but cannot be an
 // automaton here: look-around, back references, word boundaries.
-var errUnsupported = errors.New("not supported in a grammar")
+var ErrUnsupported = errors.New("not supported in a grammar")
 
 // compilePattern makes an automaton of a schema's pattern, which matches
 // anywhere in the text unless it is anchored.
 func compilePattern(pattern string) (*dfa, error) {
 	if len(pattern) > maxPatternBytes {
-		return nil, fmt.Errorf("pattern of %d bytes: %w", len(pattern), errTooLarge)
+		return nil, fmt.Errorf("pattern of %d bytes: %w", len(pattern), ErrTooLarge)
 	}
 	re, err := syntax.Parse(fromECMA(pattern), syntax.Perl)
 	if err != nil {
@@ -36,7 +36,7 @@ func compilePattern(pattern string) (*dfa, error) {
 	for _, inst := range prog.Inst {
 		op := syntax.EmptyOp(inst.Arg)
 		if inst.Op == syntax.InstEmptyWidth && op&^(syntax.EmptyBeginText|syntax.EmptyEndText) != 0 {
-			return nil, fmt.Errorf("word boundary or multi-line anchor: %w", errUnsupported)
+			return nil, fmt.Errorf("word boundary or multi-line anchor: %w", ErrUnsupported)
 		}
 	}
 	return m.build()
@@ -50,10 +50,10 @@ func patternError(err error) error {
 	}
 	behind := strings.HasPrefix(e.Expr, "(?<=") || strings.HasPrefix(e.Expr, "(?<!")
 	if e.Code == syntax.ErrInvalidPerlOp || behind || e.Code == syntax.ErrInvalidEscape && isReference(e.Expr) {
-		return fmt.Errorf("%q: %w", e.Expr, errUnsupported)
+		return fmt.Errorf("%q: %w", e.Expr, ErrUnsupported)
 	}
 	if e.Code == syntax.ErrInvalidRepeatSize || e.Code == syntax.ErrLarge || e.Code == syntax.ErrNestingDepth {
-		return fmt.Errorf("%q: %w", e.Expr, errTooLarge)
+		return fmt.Errorf("%q: %w", e.Expr, ErrTooLarge)
 	}
 	return errors.New(strings.TrimPrefix(e.Error(), "error parsing regexp: "))
 }
@@ -137,7 +137,7 @@ func (m *subsets) id(s subset) (int, error) {
 	}
 	id := len(m.out.states)
 	if id >= maxStates {
-		return 0, fmt.Errorf("pattern: %w", errTooLarge)
+		return 0, fmt.Errorf("pattern: %w", ErrTooLarge)
 	}
 	m.ids[key.String()] = id
 	m.queue = append(m.queue, s)
@@ -192,7 +192,7 @@ func (m *subsets) expand(id int, s subset) error {
 			continue
 		}
 		if m.work += 1 + len(live); m.work > maxWork {
-			return fmt.Errorf("pattern: %w", errTooLarge)
+			return fmt.Errorf("pattern: %w", ErrTooLarge)
 		}
 		for k, pc := range live {
 			spans := m.spans(pc)

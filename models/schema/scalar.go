@@ -109,7 +109,7 @@ func (c *compiler) stringAutomaton(f *flat) (*dfa, error) {
 func (c *compiler) pattern(p located) (*dfa, error) {
 	d, err := compilePattern(p.text)
 	switch {
-	case errors.Is(err, errUnsupported) || errors.Is(err, errTooLarge):
+	case errors.Is(err, ErrUnsupported) || errors.Is(err, ErrTooLarge):
 		return nil, c.relax(p.path, "%v", err)
 	case err != nil:
 		return nil, errorAt(p.path, "not a regular expression: %v", err)

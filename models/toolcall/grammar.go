@@ -92,7 +92,7 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	g := &grammarWriter{f: f, o: o, tools: tools}
 	strict := false
 	for i := range tools {
-		strict = strict || tools[i].Strict
+		strict = strict || isHeld(&tools[i])
 	}
 	canCall := len(tools) > 0 && len(f.Blocks) > 0
 	var body string
@@ -212,7 +212,7 @@ func (g *grammarWriter) call(onlyStrict bool) (string, error) {
 	b := g.f.forced()
 	alts := make([]string, len(g.tools))
 	for i := range g.tools {
-		args, err := g.arguments(i, onlyStrict && !g.tools[i].Strict)
+		args, err := g.arguments(i, onlyStrict && !isHeld(&g.tools[i]))
 		if err != nil {
 			return "", err
 		}
@@ -263,19 +263,30 @@ func inJSON(s string) string {
 	return out[1 : len(out)-1]
 }
 
+// isHeld says that calls of a tool are right even where none is required.
+func isHeld(t *chat.Tool) bool { return t.Strict || t.Grammar != nil }
+
+const tooLarge = "the schemas and grammars are too large together"
+
 // arguments is the rule for a tool's arguments. A schema that does not
 // compile, or is too large, leaves that tool with any object, unless it is
 // strict.
 func (g *grammarWriter) arguments(i int, free bool) (string, error) {
 	t := &g.tools[i]
-	if !free {
+	switch {
+	case free:
+	case t.Grammar != nil && g.fits(t.Grammar):
+		return t.Grammar.Root, nil
+	case t.Grammar != nil:
+		g.diags = append(g.diags, Diag{Tool: i, Path: "$", Msg: tooLarge})
+	default:
 		c, err := g.o.Schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: t.Strict})
 		if err == nil && g.fits(c) {
 			g.relaxed(i, c)
 			return c.Root, nil
 		}
 		if err == nil {
-			err = &schema.Error{Path: "$", Msg: "the schemas are too large together"}
+			err = &schema.Error{Path: "$", Msg: tooLarge}
 		}
 		var e *schema.Error
 		errors.As(err, &e)

@@ -3,6 +3,7 @@ package gbnf
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,7 +11,9 @@ import (
 // Deriver makes random sentences of a grammar.
 type Deriver struct {
 	g    *Grammar
-	cost []int // shortest derivation of each rule, in characters
+	cost []int  // shortest derivation of each rule, in characters
+	loop []bool // rules that contain themselves
+	long bool   // stay in loops while there is budget
 	rng  *rand.Rand
 }
 
@@ -62,9 +65,80 @@ func (d *Deriver) Sentence(budget int) string {
 	return b.String()
 }
 
+// Long derives one sentence that seldom leaves a repetition or recursion before
+// about budget characters.
+func (d *Deriver) Long(budget int) string {
+	if d.loop == nil {
+		d.loop = d.g.loops()
+	}
+	d.long = true
+	defer func() { d.long = false }()
+	return d.Sentence(budget)
+}
+
+// loops finds the rules that contain themselves: those in a strongly connected
+// part with others or with an edge to themselves (Tarjan's algorithm).
+func (g *Grammar) loops() []bool {
+	out := make([]bool, len(g.rules))
+	num, low := make([]int, len(g.rules)), make([]int, len(g.rules)) // from 1
+	on := make([]bool, len(g.rules))
+	var stack []int
+	count := 0
+	var visit func(int)
+	visit = func(i int) {
+		count++
+		num[i], low[i] = count, count
+		stack = append(stack, i)
+		on[i] = true
+		for _, alternative := range g.rules[i] {
+			for _, e := range alternative {
+				switch {
+				case e.kind != ruleRef:
+				case num[e.rule] == 0:
+					visit(e.rule)
+					low[i] = min(low[i], low[e.rule])
+				case on[e.rule]:
+					out[i] = out[i] || e.rule == i
+					low[i] = min(low[i], num[e.rule])
+				}
+			}
+		}
+		if low[i] != num[i] {
+			return
+		}
+		at := slices.Index(stack, i)
+		for _, m := range stack[at:] {
+			on[m] = false
+			out[m] = out[m] || len(stack)-at > 1
+		}
+		stack = stack[:at]
+	}
+	for i := range g.rules {
+		if num[i] == 0 {
+			visit(i)
+		}
+	}
+	return out
+}
+
+// onward takes an alternative at random, with long most often one that may come
+// back to its rule.
+func (d *Deriver) onward(alternatives [][]element) int {
+	pick := d.rng.IntN(len(alternatives))
+	for tries := 0; d.long && tries < 8; tries++ {
+		for _, e := range alternatives[pick] {
+			if e.kind == ruleRef && d.loop[e.rule] {
+				return pick
+			}
+		}
+		pick = d.rng.IntN(len(alternatives))
+	}
+	return pick
+}
+
 func (d *Deriver) derive(b *strings.Builder, rule, budget int) {
 	alternatives := d.g.rules[rule]
-	pick := d.rng.IntN(len(alternatives))
+	pick := d.onward(alternatives)
 	if b.Len() > budget {
 		for i, seq := range alternatives {
 			if d.length(seq) < d.length(alternatives[pick]) {

@@ -1,9 +1,8 @@
 package gbnf
 
-import "strings"
-
 // frame is a position in an alternative; frames form the stack of what is
-// still to come, shared between stacks.
+// still to come, shared between stacks. A matcher makes each frame once, so that
+// equal stacks are one pointer.
 type frame struct {
 	rule, alt, at int
 	next          *frame
@@ -14,14 +13,30 @@ type Matcher struct {
 	g      *Grammar
 	stacks []*frame // each top is a character; nil = the text may end here
 	peak   int
-	seen   map[string]bool
+	limit  int // of stacks, 0 for none
+	seen   map[*frame]bool
+	frames map[frame]*frame
+}
+
+func (m *Matcher) frame(rule, alt, at int, next *frame) *frame {
+	key := frame{rule, alt, at, next}
+	f := m.frames[key]
+	if f == nil {
+		f = &key
+		m.frames[key] = f
+	}
+	return f
 }
 
 // NewMatcher starts at the root.
-func NewMatcher(g *Grammar) *Matcher {
-	m := &Matcher{g: g, seen: map[string]bool{}}
+func NewMatcher(g *Grammar) *Matcher { return NewBoundedMatcher(g, 0) }
+
+// NewBoundedMatcher is a Matcher that gives up, as if the text were wrong, where
+// more than limit stacks are alive; Peak is above limit then.
+func NewBoundedMatcher(g *Grammar, limit int) *Matcher {
+	m := &Matcher{g: g, limit: limit, seen: map[*frame]bool{}, frames: map[frame]*frame{}}
 	for alt := range g.rules[g.root] {
-		m.stacks = m.advance(m.stacks, &frame{rule: g.root, alt: alt})
+		m.stacks = m.advance(m.stacks, m.frame(g.root, alt, 0, nil))
 	}
 	m.peak = len(m.stacks)
 	return m
@@ -48,7 +63,11 @@ func (m *Matcher) Feed(text string) bool {
 		var next []*frame
 		for _, s := range m.stacks {
 			if s != nil && m.element(s).matches(r) {
-				next = m.advance(next, &frame{s.rule, s.alt, s.at + 1, s.next})
+				next = m.advance(next, m.frame(s.rule, s.alt, s.at+1, s.next))
+			}
+			if m.limit > 0 && len(next) > m.limit {
+				m.peak = len(next)
+				return false
 			}
 		}
 		m.stacks = next
@@ -74,33 +93,22 @@ func (m *Matcher) advance(out []*frame, f *frame) []*frame {
 	if e.kind == charClass {
 		return m.push(out, f)
 	}
-	rest := &frame{f.rule, f.alt, f.at + 1, f.next}
-	if rest.at == len(m.g.rules[f.rule][f.alt]) {
-		rest = f.next // tail call: the stack does not grow
+	rest := f.next // behind the last element: the stack does not grow
+	if f.at+1 < len(m.g.rules[f.rule][f.alt]) {
+		rest = m.frame(f.rule, f.alt, f.at+1, f.next)
 	}
 	for alt := range m.g.rules[e.rule] {
-		out = m.advance(out, &frame{rule: e.rule, alt: alt, next: rest})
+		out = m.advance(out, m.frame(e.rule, alt, 0, rest))
 	}
 	return out
 }
 
 func (m *Matcher) push(out []*frame, f *frame) []*frame {
-	key := stackKey(f)
-	if m.seen[key] {
+	if m.seen[f] {
 		return out
 	}
-	m.seen[key] = true
+	m.seen[f] = true
 	return append(out, f)
-}
-
-func stackKey(f *frame) string {
-	var b strings.Builder
-	for ; f != nil; f = f.next {
-		for _, v := range [...]int{f.rule, f.alt, f.at} {
-			b.Write([]byte{byte(v), byte(v >> 8), byte(v >> 16)})
-		}
-	}
-	return b.String()
 }
 
 // Accepts says whether text as a whole is a sentence of the grammar.
