@@ -146,7 +146,7 @@ func (e *Engine) start(s *sequence, m match) bool {
 	e.stats.CachedTokens += uint64(cached)
 	e.stats.PrefixHits += uint64(cached)
 	s.stream.update(func(r *Result) {
-		r.CachedTokens = cached
+		r.Begun, r.CachedTokens = true, cached
 		r.Queue = s.started.Sub(s.submitted)
 	})
 	return true

@@ -46,6 +46,7 @@ const (
 type Result struct {
 	Reason Reason
 	Err    error // what Recv returns at the end; nil for stop and length
+	Begun  bool  // it has left the queue, for the first time
 
 	PromptTokens int
 	// CachedTokens are the prompt tokens whose KV was reused instead of computed,

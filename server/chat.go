@@ -25,7 +25,7 @@ func (s *Server) readChat(c *gin.Context) (*Model, *chatRequest, *requestError) 
 	if refused != nil {
 		return nil, nil, refused
 	}
-	req, refused := decodeChat(body, m.Defaults, m.schemas)
+	req, refused := decodeChat(s.older, m, body)
 	if refused != nil {
 		return nil, nil, refused
 	}

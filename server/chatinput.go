@@ -2,7 +2,6 @@ package server
 
 import (
 	"quern/models/chat"
-	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -16,8 +15,8 @@ type chatRequest struct {
 
 // decodeChat reads the body of POST /v1/chat/completions into the task that the
 // equivalent request to /v1/responses would give, so that the prompts are equal.
-func decodeChat(body jsonvalue.Value, defaults Sampling, schemas *schema.Cache) (*chatRequest, *requestError) {
-	f := &fields{schemas: schemas}
+func decodeChat(k *contract, model *Model, body jsonvalue.Value) (*chatRequest, *requestError) {
+	f := &fields{contract: k, schemas: model.schemas, model: model.ID}
 	m, err := f.body(body)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func decodeChat(body jsonvalue.Value, defaults Sampling, schemas *schema.Cache) 
 	f.thoughtLimit(think.Get("max_tokens"), &r.task)
 	r.kwargs = f.kwargs(m.Get("chat_template_kwargs"))
 
-	r.sampling = f.sampling(m, defaults)
+	r.sampling = f.sampling(m, model.Defaults)
 	r.maxOutput = f.count(m.Get("max_tokens"), 1, anyCount, 0)
 	r.maxOutput = f.count(m.Get("max_completion_tokens"), 1, anyCount, r.maxOutput)
 	r.stops = f.stops(m.Get("stop"))

@@ -58,7 +58,7 @@ func (s *Server) compact(c *gin.Context) *requestError {
 	if text == "" {
 		text = plain // a model that has nothing to say must not lose what was said
 	}
-	body := appendCompaction(nil, id, kept, s.seal.close(text), end.usage)
+	body := appendCompaction(nil, id, kept, s.seal.close(ex.owner, text), end.usage)
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(body, '\n'))
 	return nil
 }
@@ -152,11 +152,11 @@ func (f *fields) compaction(v jsonvalue.Value, body jsonvalue.Members, item inpu
 		return item
 	}
 	at := v.At("encrypted_content")
-	if known.seal == nil {
+	if known.open == nil {
 		f.fail(invalid(at, codeUnsupported, "%s can't be read here: send the history itself", at))
 		return item
 	}
-	text, err := known.seal.open(sealed)
+	text, err := known.open(sealed)
 	if err != nil {
 		f.fail(invalid(at, codeInvalidValue, "%s can't be read: %s. Send the history itself", at, err))
 	}

@@ -73,15 +73,29 @@ func TestCompactRefuses(t *testing.T) {
 
 func TestForeignCompactions(t *testing.T) {
 	own, other := newNode(t, "A note."), newNode(t, "A note.")
-	_, output := other.compacted(`{"model":"test-model","input":"hi"}`)
-	e := own.refused(400, "/v1/responses", `{"input":`+output+`}`)
+	_, foreign := other.compacted(`{"model":"test-model","input":"hi"}`)
+	e := own.refused(400, "/v1/responses", `{"input":`+foreign+`}`)
 	require.Equal(t, "input[0].encrypted_content", e["param"])
 	for _, damaged := range []string{"", "x", "!!", strings.Repeat("A", 200)} {
 		e := own.refused(400, "/v1/responses", `{"input":[{"type":"compaction","encrypted_content":"`+damaged+`"}]}`)
 		require.Equal(t, "input[0].encrypted_content", e["param"])
 	}
+	n := newNode(t, "A note.", nodeOptions{config: Config{APIKeys: []string{"one", "two"}}})
+	_, sealed := n.do("POST", "/v1/responses/compact", `{"model":"test-model","input":"hi"}`, "Authorization", "Bearer one")
+	output, err := json.Marshal(decodeObject(t, sealed)["output"])
+	require.NoError(t, err)
+	for key, status := range map[string]int{"one": 200, "two": 400} {
+		res, out := n.do("POST", "/v1/responses", `{"input":`+string(output)+`}`, "Authorization", "Bearer "+key)
+		require.Equal(t, status, res.StatusCode, out)
+		if status == 400 {
+			require.Equal(t, "input[0].encrypted_content", errorOf(t, out)["param"])
+		}
+	}
+}
+
+func TestNodesThatShareASealKey(t *testing.T) {
 	shared := nodeOptions{config: Config{SealKey: []byte("0123456789abcdef0123456789abcdef")}}
-	_, output = newNode(t, "A note.", shared).compacted(`{"model":"test-model","input":"hi"}`)
+	_, output := newNode(t, "A note.", shared).compacted(`{"model":"test-model","input":"hi"}`)
 	second := newNode(t, "yes", shared)
 	second.create(`{"input":` + output + `}`)
 	require.Contains(t, second.LastPrompt(), "A note.")

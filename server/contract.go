@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -43,11 +44,11 @@ type contract struct {
 	cutEvent string
 
 	// Refusals.
-	queueFull     int         // status of one for want of a place
-	queueFullCode string      // and its code
-	statuses      map[int]int // by the status of the open profile
-	hideWaiting   bool        // a 429 has no Retry-After
-	errorCode     bool        // the body has errorCode and status
+	overload     int         // status of one for want of a place
+	overloadCode string      // and its code
+	statuses     map[int]int // by the status of the open profile
+	hideWaiting  bool        // a 429 has no Retry-After
+	errorCode    bool        // the body has errorCode and status
 	// tellRemaining puts X-RateLimit-Remaining-Requests on every success.
 	tellRemaining bool
 }
@@ -72,6 +73,7 @@ var contracts = []*contract{
 		plainOutput:   true,
 		noSockets:     true,
 		cutEvent:      "response.completed",
+		overload:      http.StatusTooManyRequests,
 	},
 	{
 		// A subset that names every field it refuses.
@@ -84,8 +86,8 @@ var contracts = []*contract{
 		noChoices:        []string{choiceRequired, "function", "custom", "allowed_tools"},
 		maxStops:         4,
 		topPAboveZero:    true,
-		queueFull:        statusOverloaded,
-		queueFullCode:    "overloaded",
+		overload:         statusOverloaded,
+		overloadCode:     "overloaded",
 		statuses:         map[int]int{503: statusOverloaded, 504: 500},
 		hideWaiting:      true,
 		errorCode:        true,
@@ -126,7 +128,7 @@ func (f *fields) keepTo(body jsonvalue.Value, m jsonvalue.Members) jsonvalue.Mem
 		}
 	}
 	for _, name := range k.required {
-		if m.Get(name).Empty() {
+		if v := m.Get(name); v.Empty() || name == "model" && string(v.Raw()) == `""` {
 			f.missing(body, name)
 		}
 	}
@@ -179,8 +181,8 @@ func (f *fields) choosable(v jsonvalue.Value, kind string) {
 // modelName is the name to look a model up by, given that a model of the whole
 // name does not exist.
 func (k *contract) modelName(name string) string {
-	if _, rest, found := strings.Cut(name, "/"); found && k.vendorPrefix {
+	if _, rest, _ := strings.Cut(name, "/"); rest != "" && k.vendorPrefix {
 		return rest
 	}
-	return name
+	return name // an empty rest would be any model
 }

@@ -47,6 +47,19 @@ func TestLenientRefusals(t *testing.T) {
 		{400, `{"model":"test-model","input":"hi","provider":"x"}`, "provider"},
 		{400, `{"model":"test-model","input":"hi","provider":{"only":"x"}}`, "provider.only"},
 		{400, `{"model":"test-model","input":"hi","provider":{"region":[{}]}}`, "provider.region[0]"},
+		{400, `{"model":"test-model","input":"hi","provider":{"region":[]}}`, "provider.region"},
+		{400, `{"model":"test-model","input":"hi","provider":{"region":""}}`, "provider.region"},
+		{400, `{"model":"test-model","input":"hi","provider":{"only":[]}}`, "provider.only"},
+		{400, `{"model":"test-model","input":"hi","provider":{"order":[7]}}`, "provider.order[0]"},
+		{400, `{"model":"test-model","input":"hi","provider":{"allow_fallbacks":"no"}}`, "provider.allow_fallbacks"},
+		{400, `{"model":"test-model","input":"hi","provider":{"min_context_length":"long"}}`, "provider.min_context_length"},
+		{400, `{"model":"test-model","input":"hi","provider":{"max_price":[1,2]}}`, "provider.max_price"},
+		{400, `{"model":"test-model","input":"hi","provider":{"max_price":{"prompt":1}}}`, "provider.max_price"},
+		{400, `{"model":"test-model","input":"hi","provider":{"min_price":1e999}}`, "provider.min_price"},
+		{400, `{"model":"","input":"hi"}`, "model"},
+		{404, `{"model":"/","input":"hi"}`, "model"},
+		{404, `{"model":"acme/","input":"hi"}`, "model"},
+		{404, `{"model":"/alias/","input":"hi"}`, "model"},
 		{400, `{"model":"test-model","input":"hi","store":"yes"}`, "store"},
 		{400, `{"model":"test-model","input":"hi","reasoning":"high"}`, "reasoning"},
 		{400, `{"model":"test-model","input":"hi","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","tools":[]}}`, "tool_choice"},
@@ -165,13 +178,18 @@ func TestStrictErrorsHaveOneShape(t *testing.T) {
 // of the contract.
 func TestOverloadByContract(t *testing.T) {
 	for _, row := range []struct {
-		contract      string
-		full, loading int
-	}{{"open", 429, 503}, {"lenient", 429, 503}, {"strict", 529, 529}} {
+		contract                  string
+		full, neverBegan, loading int
+		code                      string
+	}{{"open", 429, 503, 503, "server_is_overloaded"}, {"lenient", 429, 429, 503, "server_is_overloaded"}, {"strict", 529, 529, 529, "overloaded"}} {
 		n := newNode(t, "hi", underContract(row.contract))
-		refused := n.server.contract.present(n.server.refusalOf(engine.ErrQueueFull))
-		require.Equal(t, row.full, refused.Status, row.contract)
-		require.Positive(t, refused.RetryAfter)
+		for err, status := range map[error]int{engine.ErrQueueFull: row.full, errNeverBegan: row.neverBegan} {
+			refused := n.server.contract.present(n.server.refusalOf(err))
+			require.Equal(t, status, refused.Status, row.contract)
+			require.Equal(t, row.code, refused.Code)
+			require.Positive(t, refused.RetryAfter)
+			require.Regexp(t, `try again in \d+s`, refused.Message)
+		}
 
 		empty := newNode(t, "hi", nodeOptions{config: Config{Contract: row.contract}, noModel: true})
 		res, _ := empty.do("POST", "/v1/responses", `{"model":"m","input":"hi"}`)
@@ -194,6 +212,7 @@ func TestProviderRequirements(t *testing.T) {
 		{`{"min_context_length":2000,"max_context_length":2000,"context_length":2e3,"min_concurrency":4,"max_concurrency":8}`, ""},
 		{`{"labels":{"tier":"gold"},"price":0.5,"max_price":0.5,"region":null}`, ""},
 		{`{"order":["other"],"allow_fallbacks":true}`, ""},
+		{`{"order":[],"ignore":[],"only":null,"allow_fallbacks":false,"labels":{}}`, ""},
 		{`{"order":["other","desk"],"allow_fallbacks":false,"only":["desk"],"ignore":["other"]}`, ""},
 		{`{"order":["other"],"allow_fallbacks":false}`, "provider.order"},
 		{`{"only":["other"]}`, `provider.only wants "other", and this node has "desk"`},

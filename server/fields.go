@@ -16,6 +16,7 @@ import (
 // err once. An absent or null value gives the default it is read with.
 type fields struct {
 	contract      *contract // nil is the open profile, see rules
+	model         string    // the node's, for refusals
 	err           *requestError
 	unimplemented *requestError // refuses the request if nothing else does
 	images        int64         // bytes of the images so far

@@ -40,7 +40,7 @@ func validateAndEncode(doc []byte) int {
 	if err != nil {
 		panic(err)
 	}
-	req, refused := decodeCreate(contracts[0], v, Sampling{Temperature: 1, TopP: 1}, nil, recall{}, nil)
+	req, refused := decodeCreate(contracts[0], &Model{Defaults: Sampling{Temperature: 1, TopP: 1}}, v, recall{}, nil)
 	if refused != nil {
 		panic(refused)
 	}

@@ -30,14 +30,20 @@ func (s *Server) generate(ctx context.Context, stream *engine.Stream, tr *transc
 		Input: result.PromptTokens, Cached: result.CachedTokens,
 		Output: tr.tokens, Reasoning: tr.lexer.ReasoningTokens(),
 	}
-	if result.Reason == engine.ReasonStop && !tr.stopped {
+	if result.Reason == engine.ReasonStop && !tr.stopped && !tr.task.silent {
 		end.usage.Output = result.OutputTokens // counts the end token, which is not delivered
 	}
+	if result.OutputTokens == 0 { // what was not read is not paid
+		end.usage.Input, _ = stream.Progress()
+		end.usage.Cached = min(end.usage.Cached, end.usage.Input)
+	}
 	switch {
+	case errors.Is(err, engine.ErrDeadline) && !result.Begun:
+		end.err = s.refusalOf(errNeverBegan)
 	case err != nil:
 		end.err = s.refusalOf(err)
 	case !tr.stopped:
-		end.cut = result.Reason == engine.ReasonLength
+		end.cut = result.Reason == engine.ReasonLength || tr.task.silent
 	}
 	s.settle(ex, end.usage) // before the end is told: what a client has seen is paid
 	tr.finish(end)

@@ -46,7 +46,10 @@ func (s *Server) enterAs(parent context.Context, ex *exchange) (context.Context,
 
 // recallFor finds recent items of the same key, and opens what the node sealed.
 func (s *Server) recallFor(ex *exchange) recall {
-	return recall{item: func(id string) json.RawMessage { return s.recent.get(ex.owner, id) }, seal: s.seal}
+	return recall{
+		item: func(id string) json.RawMessage { return s.recent.get(ex.owner, id) },
+		open: func(sealed string) (string, error) { return s.seal.open(ex.owner, sealed) },
+	}
 }
 
 // receive finds the model and reads the body, as every endpoint begins.

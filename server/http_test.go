@@ -307,6 +307,7 @@ func TestQueueFull(t *testing.T) {
 	require.Equal(t, 429, refusal.StatusCode, body)
 	require.NotEmpty(t, refusal.Header.Get("Retry-After"))
 	require.Regexp(t, `try again in \d+s`, errorOf(t, body)["message"])
+	require.Equal(t, "server_is_overloaded", errorOf(t, body)["code"])
 }
 
 func TestDeadline(t *testing.T) {
@@ -316,6 +317,23 @@ func TestDeadline(t *testing.T) {
 	s := n.stream(`{"input":"hi"}`)
 	require.Len(t, s.Of("response.failed"), 1)
 	require.Equal(t, codeTimeout, dig(s.Final(), "error", "code"))
+}
+
+// TestNeverBegan: a request whose time runs out in the queue is told that the
+// node is overloaded, and pays nothing.
+func TestNeverBegan(t *testing.T) {
+	n := newNode(t, strings.Repeat("word ", 300), nodeOptions{
+		cost: time.Millisecond, engine: engine.Config{MaxRunning: 1}, config: Config{RequestTimeout: 10 * time.Millisecond},
+	})
+	first, err := n.model.Engine.Submit(t.Context(), engine.Request{Prompt: []engine.Token{'x'}, Logprobs: -1})
+	require.NoError(t, err)
+	defer first.Cancel()
+	e := n.refused(http.StatusServiceUnavailable, "/v1/responses", `{"input":"hi"}`)
+	require.Equal(t, "server_is_overloaded", e["code"])
+	require.Contains(t, e["message"], "10ms")
+	s := n.stream(`{"input":"hi"}`)
+	require.Equal(t, "server_is_overloaded", dig(s.Final(), "error", "code"))
+	require.EqualValues(t, 0, dig(s.Final(), "usage", "total_tokens"))
 }
 
 func TestHeartbeats(t *testing.T) {

@@ -47,8 +47,8 @@ var droppedItems = []string{
 
 // recall is what a node knows of what it gave to a client.
 type recall struct {
-	item func(id string) json.RawMessage // that it produced lately; nil if it knows none
-	seal *seal                           // nil reads no compaction items
+	item func(id string) json.RawMessage     // that it produced lately; nil if it knows none
+	open func(sealed string) (string, error) // of compaction items; nil reads none
 }
 
 func (r recall) find(id string) json.RawMessage {
@@ -202,9 +202,9 @@ func (f *fields) part(v jsonvalue.Value) string {
 		return f.need(v, body.Get("refusal"), "refusal")
 	case "input_image", "image_url", "image":
 		f.image(v, body)
-		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model takes no image input; none of this node does", v.Path()))
+		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model %q takes no image input; none of this node does", v.Path(), f.model))
 	case "input_file", "file", "input_audio", "audio", "input_video", "video_url":
-		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model takes text only, no %s", v.Path(), kind))
+		f.fail(invalid(v.Path(), codeUnsupported, "%s: the model %q takes text only, no %s", v.Path(), f.model, kind))
 	default:
 		f.fail(invalid(v.At("type"), codeInvalidValue, "%s %q is not a known type of part", v.At("type"), clip(kind)))
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,11 +29,11 @@ func (s *Server) reserve(m *Model, j *job, limit int, ex *exchange) *requestErro
 	if ex.lease == nil || room <= 0 || limit > room {
 		return nil
 	}
-	most := limit
-	if most == 0 {
-		most = room
+	most := keys.Estimate{Input: len(j.tokens)}
+	if !j.task.silent {
+		most.Output, most.Asked = cmp.Or(limit, room), j.task.maxOutput
 	}
-	err := ex.lease.Reserve(keys.Estimate{Input: len(j.tokens), Output: most, Asked: j.task.maxOutput}, time.Now())
+	err := ex.lease.Reserve(most, time.Now())
 	s.tellLimits(ex)
 	if err != nil {
 		return limitRefusal(err)
@@ -61,7 +62,7 @@ func limitRefusal(err error) *requestError {
 	case errors.As(err, &limit):
 		wait := max(limit.Wait, retryKey)
 		return &requestError{
-			Status: http.StatusTooManyRequests, Type: typeTooMany, Code: codeOverloaded, RetryAfter: wait,
+			Status: http.StatusTooManyRequests, Type: typeTooMany, Code: codeRateLimit, RetryAfter: wait,
 			Message: fmt.Sprintf("Rate limit reached: %s. Please try again in %s.", limit, seconds(wait)),
 		}
 	case errors.As(err, &balance):

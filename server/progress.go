@@ -34,9 +34,9 @@ func progressOf(stream *engine.Stream) progress {
 	p := progress{phase: "prompt", output: r.OutputTokens}
 	p.computed, p.prompt = stream.Progress()
 	switch {
-	case r.OutputTokens > 0:
+	case p.output > 0:
 		p.phase = "output"
-	case r.Queue == 0 && p.computed == 0:
+	case !r.Begun:
 		p.phase = "queued"
 	}
 	return p

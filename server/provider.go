@@ -42,14 +42,14 @@ func (f *fields) requirements(v jsonvalue.Value) []requirement {
 		case entry.Empty():
 			continue
 		case name == wantOrder, name == wantOnly, name == wantIgnore:
-			for _, node := range f.array(entry, maxObjectFields) {
-				if node.Kind() != jsonvalue.String {
-					f.wrongType(node, "the name of a node")
-				}
-				r.wants = append(r.wants, f.text(node))
+			r.wants = f.nodes(entry)
+			if len(r.wants) == 0 && name != wantOnly {
+				continue // says nothing of any node
 			}
 		case name == wantFallbacks:
 			r.wants = []string{strconv.FormatBool(f.flag(entry, true))}
+		case isBound(name):
+			r.wants = []string{f.bound(entry)}
 		case entry.Kind() == jsonvalue.Object:
 			out = append(out, f.requirements(entry)...)
 			continue
@@ -60,15 +60,45 @@ func (f *fields) requirements(v jsonvalue.Value) []requirement {
 		default:
 			r.wants = []string{f.scalar(entry)}
 		}
+		if len(r.wants) == 0 {
+			f.fail(invalid(entry.Path(), codeInvalidValue, "%s is empty, so that no node could meet it: name a value, or leave it out", entry.Path()))
+		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// nodes reads a list of names of nodes.
+func (f *fields) nodes(v jsonvalue.Value) (names []string) {
+	for _, node := range f.array(v, maxObjectFields) {
+		if node.Kind() != jsonvalue.String {
+			f.wrongType(node, "the name of a node")
+		}
+		names = append(names, f.text(node))
+	}
+	return names
+}
+
+// isBound says that a requirement is a bound of a number.
+func isBound(name string) bool {
+	return strings.HasPrefix(name, "min_") || strings.HasPrefix(name, "max_")
+}
+
+// bound reads a number as text.
+func (f *fields) bound(v jsonvalue.Value) string {
+	if _, ok := v.Float(); !ok {
+		f.wrongType(v, "a number")
+	}
+	return string(v.Raw())
 }
 
 // scalar reads a plain value as text.
 func (f *fields) scalar(v jsonvalue.Value) string {
 	switch v.Kind() {
 	case jsonvalue.String:
+		if text, _ := v.Text(); text == "" {
+			f.fail(invalid(v.Path(), codeInvalidValue, "%s must not be empty", v.Path()))
+		}
 		return f.text(v)
 	case jsonvalue.Number, jsonvalue.Bool:
 		return string(v.Raw())

@@ -60,7 +60,7 @@ func (m *Model) readBody(body []byte) (*createRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, refused := decodeCreate(contracts[0], v, m.Defaults, m.schemas, recall{}, nil)
+	req, refused := decodeCreate(contracts[0], m, v, recall{}, nil)
 	if refused != nil {
 		return nil, refused
 	}

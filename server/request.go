@@ -3,7 +3,6 @@ package server
 import (
 	"slices"
 
-	"quern/models/schema"
 	"quern/server/jsonvalue"
 )
 
@@ -15,7 +14,6 @@ type createRequest struct {
 	stream    bool
 	store     bool // keep the response
 	input     jsonvalue.Value
-	warmUp    bool // read the prompt, and answer nothing
 	obfuscate bool // pad the events of deltas
 	ignored   []string
 	echo      echo
@@ -46,8 +44,8 @@ type echo struct {
 
 // decodeCreate reads the body of POST /v1/responses. Top-level fields that mean
 // nothing to a node are passed over; what it can't do is refused by name.
-func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, schemas *schema.Cache, find recall, earlier history) (*createRequest, *requestError) {
-	f := &fields{contract: k, schemas: schemas}
+func decodeCreate(k *contract, model *Model, body jsonvalue.Value, find recall, earlier history) (*createRequest, *requestError) {
+	f := &fields{contract: k, schemas: model.schemas, model: model.ID}
 	m, err := f.body(body)
 	if err != nil {
 		return nil, err
@@ -61,7 +59,7 @@ func decodeCreate(k *contract, body jsonvalue.Value, defaults Sampling, schemas 
 	f.ignore(m, "conversation", "prompt", "context_management", "moderation")
 
 	f.prompting(m, r, before, find)
-	f.answering(m, r, defaults)
+	f.answering(m, r, model.Defaults)
 	f.labels(m, &r.echo)
 	r.plain = k.plainOutput
 	if k.provider {

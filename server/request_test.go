@@ -212,7 +212,7 @@ func FuzzDecodeCreate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, refused := decodeCreate(contracts[0], v, Sampling{}, nil, recall{}, nil)
+		req, refused := decodeCreate(contracts[0], &Model{}, v, recall{}, nil)
 		if refused != nil {
 			require.NotEmpty(t, refused.Message)
 			return
@@ -233,7 +233,7 @@ func FuzzDecodeChat(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, refused := decodeChat(v, Sampling{}, nil)
+		req, refused := decodeChat(contracts[0], &Model{}, v)
 		if refused != nil {
 			require.NotEmpty(t, refused.Message)
 			return

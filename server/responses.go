@@ -63,7 +63,7 @@ func (s *Server) readCreate(c *gin.Context) (*Model, *createRequest, *requestErr
 		return nil, nil, refused
 	}
 	ex := exchangeOf(c)
-	req, refused := decodeCreate(s.contract, body, m.Defaults, m.schemas, s.recallFor(ex), s.storedHistory(ex))
+	req, refused := decodeCreate(s.contract, m, body, s.recallFor(ex), s.storedHistory(ex))
 	return m, req, refused
 }
 
@@ -89,7 +89,7 @@ func (s *Server) begin(ctx context.Context, m *Model, req *createRequest, ex *ex
 		return nil, refused
 	}
 	var to sink = out
-	if req.warmUp {
+	if req.silent {
 		to = warmUp{out}
 	}
 	return &turn{stream: stream, tr: newTranscript(m, j, to), out: out}, nil

@@ -12,13 +12,13 @@ import (
 const SealKeySize = 32
 
 // seal encrypts what a client keeps for the node. Only a node with the same key
-// can read it, and notices any change of it.
+// can read it, for the owner it was made for, and notices any change of it.
 type seal struct{ aead cipher.AEAD }
 
 // sealVersion is bound into every text, so that a later form is told from this.
-const sealVersion = "quern/compaction/1"
+const sealVersion = "quern/compaction/2"
 
-var errForeignSeal = errors.New("it was not made by this node or has been changed")
+var errForeignSeal = errors.New("it was not made by this node for this API key, or has been changed")
 
 // newSeal makes a seal; an empty key takes one that ends with the process.
 func newSeal(key []byte) *seal {
@@ -37,20 +37,24 @@ func newSeal(key []byte) *seal {
 	return &seal{aead}
 }
 
-// close returns text sealed, in base64 for URLs.
-func (s *seal) close(text string) string {
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(text), []byte(sealVersion)))
+// close returns text sealed for an owner, in base64 for URLs. Where there are no
+// keys all are one owner.
+func (s *seal) close(owner, text string) string {
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(text), boundTo(owner)))
 }
 
 // open returns the text of a seal.
-func (s *seal) open(sealed string) (string, error) {
+func (s *seal) open(owner, sealed string) (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {
 		return "", errForeignSeal
 	}
-	text, err := s.aead.Open(nil, nil, raw, []byte(sealVersion))
+	text, err := s.aead.Open(nil, nil, raw, boundTo(owner))
 	if err != nil {
 		return "", errForeignSeal
 	}
 	return string(text), nil
 }
+
+// boundTo is what a seal vouches for beside its text.
+func boundTo(owner string) []byte { return []byte(sealVersion + "\x00" + owner) }

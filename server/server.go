@@ -88,6 +88,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	contract *contract
+	older    *contract // of chat and completions, which no profile changes
 	keys     *keys.Ring
 	model    atomic.Pointer[Model]
 	gate     *gate
@@ -106,7 +107,7 @@ func New(cfg Config) *Server {
 		cfg.Keys = keys.Fixed(cfg.APIKeys...)
 	}
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), keys: cfg.Keys,
+		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), older: contractNamed("", cfg.Limits), keys: cfg.Keys,
 		gate: newGate(), recent: newRecentItems(), jobs: newJobs(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
 	}
 	s.contract.storing = cfg.Store != nil && s.contract.name == contracts[0].name

@@ -94,11 +94,11 @@ func (k *socket) decode(m *Model, ex *exchange, body jsonvalue.Value) (*createRe
 	if body.Field("type").Empty() {
 		f.missing(body, "type")
 	}
-	warmUp := !f.flag(body.Field("generate"), true)
+	silent := !f.flag(body.Field("generate"), true)
 	if f.err != nil {
 		return nil, f.err
 	}
-	req, refused := decodeCreate(s.contract, body, m.Defaults, m.schemas, s.recallFor(ex), k.earlier(ex))
+	req, refused := decodeCreate(s.contract, m, body, s.recallFor(ex), k.earlier(ex))
 	if refused != nil {
 		return nil, refused
 	}
@@ -109,8 +109,8 @@ func (k *socket) decode(m *Model, ex *exchange, body jsonvalue.Value) (*createRe
 		return nil, invalid("background", codeUnsupported, "background is not supported over a WebSocket: send it as a POST")
 	}
 	req.stream = true
-	if warmUp {
-		req.warmUp, req.maxOutput = true, 1
+	if silent {
+		req.beSilent()
 	}
 	return req, nil
 }
@@ -166,25 +166,16 @@ func cutLine(lines []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// warmUp is the sink of a turn that only has the prompt read: a token is
-// sampled, since an engine stops no earlier, and nobody is told.
-type warmUp struct{ out *responseOutput }
+// warmUp is the sink of a turn that only has the prompt read: it ends without
+// an item.
+type warmUp struct{ *responseOutput }
 
 var _ sink = warmUp{}
 
-func (warmUp) text([]byte, []tokenLogprob) {}
-func (warmUp) thought([]byte)              {}
-func (warmUp) thoughtEnd()                 {}
-func (warmUp) messageEnd()                 {}
-func (warmUp) call(*tool)                  {}
-func (warmUp) arguments([]byte)            {}
-func (warmUp) callEnd(bool)                {}
-
 func (w warmUp) finish(end outcome) {
-	end.cut, end.usage.Output, end.usage.Reasoning = false, 0, 0
 	status := statusCompleted
 	if end.err != nil {
 		status = statusFailed
 	}
-	w.out.terminal(status, end)
+	w.terminal(status, end)
 }

@@ -65,12 +65,10 @@ func (s *Server) refusalOf(err error) *requestError {
 	case errors.As(err, &tooLong):
 		return tooLongRefusal(tooLong)
 	case errors.Is(err, engine.ErrQueueFull):
-		wait := s.queueWait()
-		return &requestError{
-			Status: cmp.Or(s.contract.queueFull, http.StatusTooManyRequests), Type: typeTooMany,
-			Code: cmp.Or(s.contract.queueFullCode, codeOverloaded), RetryAfter: wait,
-			Message: fmt.Sprintf("the queue of this node is full, try again in %ds", int(wait.Seconds())),
-		}
+		return s.overloaded(http.StatusTooManyRequests, "the queue of this node is full")
+	case errors.Is(err, errNeverBegan):
+		return s.overloaded(http.StatusServiceUnavailable,
+			fmt.Sprintf("the request waited for a place for all of its %s, so busy is this node", s.cfg.RequestTimeout))
 	case errors.Is(err, errGivenUp):
 		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: codeCancelled, Message: "the response was cancelled"}
 	case errors.Is(err, errShutdown):
@@ -88,6 +86,25 @@ func (s *Server) refusalOf(err error) *requestError {
 		return invalid("input", codeInvalidValue, "the request gives the model nothing to read")
 	}
 	return internal("the model failed on this request: " + err.Error())
+}
+
+// errNeverBegan says that the time of a request ran out while it was queued.
+var errNeverBegan = errors.New("the request never left the queue")
+
+// overloaded refuses a request for want of a place, with the status of the open
+// contract unless the profile has one of its own. Routers send it elsewhere;
+// Codex gives up over a 503 of this code, and waits over a 429.
+func (s *Server) overloaded(status int, why string) *requestError {
+	wait := s.queueWait()
+	e := &requestError{
+		Status: cmp.Or(s.contract.overload, status), Type: typeTooMany, RetryAfter: wait,
+		Code:    cmp.Or(s.contract.overloadCode, codeOverloaded),
+		Message: fmt.Sprintf("%s, try again in %ds", why, int(wait.Seconds())),
+	}
+	if e.Status != http.StatusTooManyRequests {
+		e.Type = typeUnavailable
+	}
+	return e
 }
 
 // tooLongRefusal names the numbers, so that a client can tell how much to leave out.

@@ -16,7 +16,8 @@ type task struct {
 	format       textFormat
 
 	sampling  sampling
-	maxOutput int // tokens; 0 asks for whatever fits
+	maxOutput int  // tokens; 0 asks for whatever fits
+	silent    bool // the prompt is read into the cache, and nothing answered
 	stops     []string
 	logprobs  int // -1 none, else the number of alternatives per token
 
@@ -33,6 +34,10 @@ type task struct {
 	truncate  bool   // drop the oldest turns of an input that is too long
 	cacheSalt string // separates the prefix cache from that of others
 }
+
+// beSilent makes a task that only reads its prompt. A token is sampled, since an
+// engine stops no earlier; nobody is told of it, and nobody pays for it.
+func (t *task) beSilent() { t.silent, t.maxOutput = true, 1 }
 
 // sampling says how tokens are chosen. Echoed as it was asked for.
 type sampling struct {

@@ -85,6 +85,20 @@ func TestCompletionsEndLikeOthers(t *testing.T) {
 	require.Equal(t, "count: one two three four five", dig(one, "choices", 0, "text"))
 	_, body := n.do("POST", "/v1/completions", `{"stream":true,"prompt":"count: ","echo":true}`)
 	require.Equal(t, "count: ", dig(chunksOf(t, body)[0], "choices", 0, "text"))
+
+	for echo, text := range map[string]string{"false": "", "true": "count: "} { // only reads the prompt
+		body := `{"prompt":"count: ","max_tokens":0,"logprobs":null,"echo":` + echo + `}`
+		one := n.complete(body)
+		require.Equal(t, text, dig(one, "choices", 0, "text"))
+		require.Equal(t, "length", dig(one, "choices", 0, "finish_reason"))
+		require.EqualValues(t, 0, dig(one, "usage", "completion_tokens"))
+		require.Positive(t, dig(one, "usage", "prompt_tokens"))
+		streamed := ""
+		for _, c := range n.completeStream(body) {
+			streamed += dig(c, "choices", 0, "text").(string)
+		}
+		require.Equal(t, text, streamed)
+	}
 }
 
 func TestCompletionLogprobs(t *testing.T) {
@@ -127,7 +141,7 @@ func TestCompletionRefusals(t *testing.T) {
 		{`{"prompt":"x","logprobs":1,"echo":true}`, "echo", codeUnsupported},
 		{`{"prompt":"x","suffix":"y"}`, "suffix", codeUnsupported},
 		{`{"prompt":"x","logit_bias":{"5":1}}`, "logit_bias", codeUnsupported},
-		{`{"prompt":"x","max_tokens":0}`, "max_tokens", codeInvalidValue},
+		{`{"prompt":"x","max_tokens":-1}`, "max_tokens", codeInvalidValue},
 		{`{"prompt":"x","max_tokens":5000}`, "max_tokens", codeContextLength},
 		{`{"prompt":"` + strings.Repeat("x", 3000) + `"}`, "prompt", codeContextLength},
 	} {

@@ -42,7 +42,9 @@ func decodeText(body jsonvalue.Value, defaults Sampling, vocabulary int) (*textR
 
 	r.format, r.choice = textFormat{Kind: formatText}, toolChoice{mode: choiceNone}
 	r.sampling = f.sampling(m, defaults)
-	r.maxOutput = f.count(m.Get("max_tokens"), 1, anyCount, defaultTextTokens)
+	if r.maxOutput = f.count(m.Get("max_tokens"), 0, anyCount, defaultTextTokens); r.maxOutput == 0 {
+		r.beSilent()
+	}
 	r.stops = f.stops(m.Get("stop"))
 	r.logprobs = f.count(m.Get("logprobs"), 0, maxTextLogprobs, -1)
 	r.cacheSalt = f.text(m.Get("cache_salt"))

@@ -91,9 +91,12 @@ func (s *Server) tokenize(c *gin.Context) *requestError {
 	withPieces := f.flag(fieldsOf.Get("return_token_strs"), false)
 	var tokens []tokenizer.Token
 	if !fieldsOf.Get("messages").Empty() {
-		req, refused := decodeChat(body, m.Defaults, m.schemas)
+		req, refused := decodeChat(s.older, m, body)
+		if refused == nil {
+			refused = s.cfg.Limits.check(&req.task)
+		}
 		if refused != nil {
-			return refused
+			return chatParams(refused)
 		}
 		j, refused := m.prepare(&req.task)
 		if refused != nil {

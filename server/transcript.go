@@ -51,6 +51,9 @@ func newTranscript(m *Model, j *job, s sink) *transcript {
 
 // push takes one sampled token.
 func (t *transcript) push(o *engine.Output) {
+	if t.task.silent {
+		return
+	}
 	t.tokens++
 	text := t.decoder.Push(o.Token)
 	if t.probs != nil {
@@ -69,7 +72,7 @@ const noToken tokenizer.Token = -1
 
 // finish gives out what was held back and ends the output.
 func (t *transcript) finish(end outcome) {
-	if !t.stopped {
+	if !t.stopped && !t.task.silent {
 		if rest := t.decoder.Flush(); len(rest) > 0 {
 			if t.probs != nil {
 				t.probs.complete(rest)

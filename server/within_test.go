@@ -29,7 +29,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{`{"input":"hi","tools":[{"type":"function","name":"f","description":"` + long + long + `"}]}`, "tools[0]", codeTooLarge, "--max-text"},
 		{`{"input":"hi","instructions":"` + long + long + `"}`, "instructions", codeTooLarge, "--max-text"},
 		{image(11), "input[0].content[0]", codeTooLarge, "33 bytes of images, the limit of this node is 30 (--max-images)"},
-		{image(10), "input[0].content[0]", codeUnsupported, "image"},
+		{image(10), "input[0].content[0]", codeUnsupported, `the model "test-model" takes no image input`},
 	} {
 		e := n.refused(400, "/v1/responses", row.body)
 		require.Equal(t, row.code, e["code"], "%v", e)
@@ -38,8 +38,13 @@ func TestLimitsAreNamed(t *testing.T) {
 			require.Equal(t, row.param, e["param"])
 		}
 	}
+	e := n.refused(400, "/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+strings.Repeat("AAAA", 11)+`"}}]}]}`)
+	require.Equal(t, "messages[0].content[0]", e["param"])
+	require.Contains(t, e["message"], "33 bytes of images, the limit of this node is 30 (--max-images)")
+	e = n.refused(400, "/tokenize", `{"messages":`+items(4)+`}`)
+	require.Contains(t, e["message"], "--max-items")
 	n.create(`{"input":` + items(3) + `,"tools":` + tools(2) + `}`)
-	e := n.refused(400, "/v1/chat/completions", `{"messages":`+items(4)+`}`)
+	e = n.refused(400, "/v1/chat/completions", `{"messages":`+items(4)+`}`)
 	require.Equal(t, "messages", e["param"])
 
 	l := n.dial()
