@@ -24,7 +24,7 @@ func (s *Server) createBackground(c *gin.Context, m *Model, req *createRequest, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(nil); leave() }
-	s.tellIgnored(c, req.ignored)
+	s.tellIgnored(ex, req.ignored)
 	t, refused := s.begin(ctx, m, req, own)
 	if refused != nil {
 		end()

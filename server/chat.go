@@ -14,7 +14,7 @@ func (s *Server) createChat(c *gin.Context) *requestError {
 	if refused != nil {
 		return chatParams(refused)
 	}
-	s.tellIgnored(c, req.ignored)
+	s.tellIgnored(exchangeOf(c), req.ignored)
 	out := newChatOutput(m, req, time.Now())
 	return chatParams(s.complete(c, m, out, &out.chunkWriter, func() (*job, *requestError) { return m.prepare(&req.task) }))
 }

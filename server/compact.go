@@ -78,7 +78,7 @@ func (s *Server) readCompact(c *gin.Context) (*Model, *createRequest, *requestEr
 	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
 		return nil, nil, refused
 	}
-	s.tellIgnored(c, req.ignored)
+	s.tellIgnored(exchangeOf(c), req.ignored)
 	return m, req, nil
 }
 

@@ -77,9 +77,7 @@ func (s *Server) tellRelaxed(j *job, ex *exchange) {
 		path, _ := j.schemaPath(d.Tool)
 		list[i] = path + strings.TrimPrefix(d.Path, "$") + ": " + d.Msg
 	}
-	if ex.header != nil {
-		ex.header.Set(relaxedHeader, headerText(strings.Join(list[:min(len(list), maxIgnored)], "; ")))
-	}
+	ex.header.Set(relaxedHeader, headerText(strings.Join(list[:min(len(list), maxIgnored)], "; ")))
 	s.log.Debug("schemas are enforced in part", "request_id", ex.requestID, "at", list)
 }
 

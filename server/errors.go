@@ -126,6 +126,11 @@ func (k *contract) appendError(dst []byte, e *requestError) []byte {
 	return append(appendErrorObject(dst, e), '}', '\n')
 }
 
+// retryAfter spells the time to wait, in whole seconds.
+func (e *requestError) retryAfter() string {
+	return strconv.Itoa(max(1, int(e.RetryAfter.Round(time.Second).Seconds())))
+}
+
 // writeError answers a request that has not been answered yet.
 func (k *contract) writeError(w http.ResponseWriter, e *requestError) {
 	e = k.present(e)
@@ -134,7 +139,7 @@ func (k *contract) writeError(w http.ResponseWriter, e *requestError) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Round(time.Second).Seconds()))))
+		h.Set("Retry-After", e.retryAfter())
 	}
 	if e.Code == codeDraining {
 		h.Set("Connection", "close") // the next request belongs on another node

@@ -1,13 +1,21 @@
 package server
 
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
 // eventWriter encodes the events of one response stream into a buffer, which
 // the caller sends with one write and one flush per delivery of the engine.
 // It is off for a response that is answered as one object: the same code makes
 // the items, and no event is spelled out.
 type eventWriter struct {
 	on        bool
-	lines     bool // one event a line, for a socket: no frames of SSE
-	obfuscate bool // pad deltas to sizes that don't tell their text
+	lines     bool        // one event a line, for a socket: no frames of SSE
+	obfuscate bool        // pad deltas to sizes that don't tell their text
+	headers   http.Header // told with the first event, where a turn has no header of its own
 	buf       []byte
 	seq       int
 }
@@ -45,10 +53,29 @@ func (w *eventWriter) snapshot(kind string, r *resource) {
 	if !w.on {
 		return
 	}
+	first := w.seq == 0
 	w.begin(kind)
 	w.buf = append(w.buf, `,"response":`...)
 	w.buf = r.append(w.buf)
+	if first {
+		w.told()
+	}
 	w.end()
+}
+
+// told tells the headers that an answer to a POST would have, where there are any.
+func (w *eventWriter) told() {
+	if len(w.headers) == 0 {
+		return
+	}
+	open := byte('{')
+	w.buf = append(w.buf, `,"headers":`...)
+	for _, name := range slices.Sorted(maps.Keys(w.headers)) {
+		w.buf = appendString(append(w.buf, open), strings.ToLower(name))
+		w.buf = appendString(append(w.buf, ':'), w.headers.Get(name))
+		open = ','
+	}
+	w.buf = append(w.buf, '}')
 }
 
 // item tells a whole output item: output_item.added and output_item.done.
@@ -189,5 +216,6 @@ func (w *eventWriter) error(e *requestError, status int) {
 	w.buf = appendStringOrNull(w.buf, e.Param)
 	w.buf = append(w.buf, `,"error":`...)
 	w.buf = appendErrorObject(w.buf, e)
+	w.told()
 	w.end()
 }

@@ -23,7 +23,7 @@ type exchange struct {
 	owner      string       // of the API key; "" without keys
 	key        *keys.Holder // nil without keys
 	lease      *keys.Lease  // of the key, once the request has entered
-	header     http.Header  // of the answer
+	header     http.Header  // of the answer; on a socket, what the first event tells
 	model      string
 	stream     bool
 	started    time.Time

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/gin-gonic/gin"
-
 	"quern/server/jsonvalue"
 )
 
@@ -35,13 +33,13 @@ func (f *fields) ignore(m jsonvalue.Members, names ...string) {
 }
 
 // tellIgnored says in the answer's header and in the log what was passed over.
-func (s *Server) tellIgnored(c *gin.Context, list []string) {
+func (s *Server) tellIgnored(ex *exchange, list []string) {
 	if len(list) == 0 {
 		return
 	}
-	c.Header(ignoredHeader, headerText(strings.Join(list, ", ")))
+	ex.header.Set(ignoredHeader, headerText(strings.Join(list, ", ")))
 	s.log.LogAttrs(context.Background(), slog.LevelDebug, "parts of a request are ignored",
-		slog.String("request_id", exchangeOf(c).requestID), slog.Any("ignored", list))
+		slog.String("request_id", ex.requestID), slog.Any("ignored", list))
 }
 
 // headerText replaces what can't stand in a header.

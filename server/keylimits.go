@@ -87,7 +87,7 @@ func seconds(d time.Duration) string {
 // key, and where the contract wants one, what is left without such a limit.
 func (s *Server) tellLimits(ex *exchange) {
 	if ex.header == nil {
-		return // a turn of a socket, whose header is long out
+		return // of a background response, whose header is long out
 	}
 	requests, tokens := ex.key.Rates(time.Now())
 	for _, l := range []struct {

@@ -24,6 +24,7 @@ func keyed(t *testing.T, answer string, cfg Config, list ...keys.Key) *node {
 	require.NoError(t, err)
 	cfg.Keys = ring
 	n := newNode(t, answer, nodeOptions{config: cfg})
+	n.keysFile = path
 	t.Cleanup(func() { // before the node ends, but no test leaves a request behind
 		require.NoError(t, ring.Close())
 	})

@@ -26,6 +26,8 @@ type node struct {
 	server *Server
 	http   *httptest.Server
 	model  *Model
+
+	keysFile string // of a keyed node
 }
 
 // nodeOptions changes what newNode makes.

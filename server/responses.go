@@ -37,7 +37,7 @@ func (s *Server) createResponse(c *gin.Context) *requestError {
 	}
 	defer leave()
 
-	s.tellIgnored(c, req.ignored)
+	s.tellIgnored(ex, req.ignored)
 	t, refused := s.begin(ctx, m, req, ex)
 	if refused != nil {
 		return refused

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -176,7 +177,7 @@ func (k *socket) leave(bye farewell) {
 // closing handshake is left after a few seconds.
 func (k *socket) close(bye farewell) {
 	if bye.err != nil {
-		_ = k.sendError(bye.err)
+		_ = k.sendError(bye.err, nil)
 	}
 	_ = k.conn.Close(bye.code, bye.reason) // the peer may be gone
 	k.cancel()
@@ -217,10 +218,22 @@ func (k *socket) comment() error {
 
 var _ wire = (*socket)(nil)
 
-// sendError tells a refusal, with the status that it would have over HTTP.
-func (k *socket) sendError(e *requestError) error {
-	w := eventWriter{lines: true}
+// sendError tells a refusal, with the status and the headers that it would have
+// over HTTP. No router reads them here, so that an overload has the status for
+// which Codex tells its user so.
+func (k *socket) sendError(e *requestError, headers http.Header) error {
 	told := k.server.contract.present(e)
+	if told.Code == codeOverloaded {
+		told.Status = http.StatusServiceUnavailable
+	}
+	if told.RetryAfter > 0 {
+		headers = headers.Clone()
+		if headers == nil {
+			headers = http.Header{}
+		}
+		headers.Set("Retry-After", told.retryAfter())
+	}
+	w := eventWriter{lines: true, headers: headers}
 	w.error(told, told.Status)
 	return k.send(w.buf)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"quern/server/jsonvalue"
 )
 
@@ -25,14 +27,14 @@ type remembered struct {
 // answer runs the turn that a message asks for. It never lets a fault out: the
 // worker has nobody behind it who would catch it.
 func (k *socket) answer(m message) {
-	ex := &exchange{requestID: newID(prefixRequest), owner: k.key.Owner(), key: k.key, started: time.Now()}
+	ex := &exchange{requestID: newID(prefixRequest), owner: k.key.Owner(), key: k.key, started: time.Now(), header: http.Header{}}
 	status := http.StatusOK
 	defer func() {
 		if p := recover(); p != nil {
 			ex.err = fmt.Errorf("panic: %v", p)
 			status = http.StatusInternalServerError
 			k.server.log.Error("a turn panicked", "request_id", ex.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			_ = k.sendError(internal("the request failed inside the node; it has been logged"))
+			_ = k.sendError(internal("the request failed inside the node; it has been logged"), nil)
 		}
 		level := slog.LevelInfo
 		if status >= http.StatusInternalServerError {
@@ -46,7 +48,10 @@ func (k *socket) answer(m message) {
 	}
 	if refused != nil {
 		ex.err, status = refused, refused.Status
-		_ = k.sendError(refused) // a client that is gone needs no answer
+		_ = k.sendError(refused, ex.header) // a client that is gone needs no answer
+		if refused.Status == http.StatusUnauthorized {
+			k.leave(farewell{code: websocket.StatusPolicyViolation, reason: "the API key is not valid any more"})
+		}
 	}
 }
 
@@ -65,6 +70,7 @@ func (k *socket) create(ex *exchange, doc []byte) *requestError {
 	if refused != nil {
 		return k.forget(body, refused)
 	}
+	s.tellIgnored(ex, req.ignored)
 	ctx, leave, refused := s.enterAs(k.ctx, ex)
 	if refused != nil {
 		return refused
@@ -74,7 +80,7 @@ func (k *socket) create(ex *exchange, doc []byte) *requestError {
 	if refused != nil {
 		return k.forget(body, refused)
 	}
-	t.out.events.lines = true
+	t.out.events.lines, t.out.events.headers = true, ex.header
 	end := s.run(ctx, t, k, ex)
 	if end.err != nil {
 		_ = k.forget(body, end.err)

@@ -22,9 +22,14 @@ func storing(t *testing.T, answer string, opts ...nodeOptions) *node {
 		o = opts[0]
 	}
 	if o.config.Store == nil {
-		o.config.Store = store.Memory(store.Options{})
+		o.config = withStore(o.config)
 	}
 	return newNode(t, answer, o)
+}
+
+func withStore(cfg Config) Config {
+	cfg.Store = store.Memory(store.Options{})
+	return cfg
 }
 
 // fetched asks for a path and wants a status; it returns the body decoded.

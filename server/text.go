@@ -20,7 +20,7 @@ func (s *Server) createText(c *gin.Context) *requestError {
 	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
 		return refused
 	}
-	s.tellIgnored(c, req.ignored)
+	s.tellIgnored(exchangeOf(c), req.ignored)
 	out := newTextOutput(m, req, time.Now())
 	prepare := func() (*job, *requestError) {
 		j, refused := m.prepareText(req)
