@@ -120,10 +120,19 @@ func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.
 	}
 	eng := engine.New(backend, engine.Config{
 		MaxRunning: n.cfg.Parallel, MaxQueue: queueLength(n.cfg.MaxQueue), MaxLength: n.card.Info.ContextLength, Logger: n.logger,
+		MaxDraft: n.maxDraft(),
 	})
 	n.api.SetModel(n.model(backend, eng))
 	n.greet(out, addr, backend, eng, time.Since(start))
 	return eng, nil
+}
+
+// maxDraft is how many tokens the engine may guess ahead; 0: none.
+func (n *node) maxDraft() int {
+	if n.cfg.Spec == "off" {
+		return 0
+	}
+	return n.cfg.SpecMax
 }
 
 // queueLength is in the engine's terms, where 0 means its default.

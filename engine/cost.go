@@ -14,6 +14,7 @@ type costs struct {
 	alone  average   // seconds a prefill row, without decode rows
 	mixed  average   // seconds a prefill row, beside decode rows
 	tried  int       // largest prefill tried beside decode rows
+	rows   rowCosts  // what more or fewer sampled rows would cost
 }
 
 // average is an exponentially weighted mean; zero = nothing known.
@@ -32,6 +33,7 @@ func newCosts(c Config, l Limits) *costs {
 		factor: c.ITLFactor, maxStep: c.MaxStep.Seconds(), least: c.MinChunk, batch: l.Batch,
 		decode: make([]average, c.MaxRunning+maxDrafted+1),
 		tried:  2 * c.MinChunk,
+		rows:   newRowCosts(c.MaxRunning + maxDrafted),
 	}
 }
 
@@ -43,6 +45,7 @@ func (c *costs) observe(decode, prefill int, took time.Duration) {
 	switch {
 	case prefill == 0:
 		c.decode[decode].add(t, 0.2)
+		c.rows.observe(decode, t)
 	case decode == 0:
 		c.alone.add(t/n, weight)
 	default:
@@ -63,33 +66,6 @@ func (c *costs) step(decode int) float64 {
 		}
 	}
 	return 0
-}
-
-// between estimates a step with nothing but so many sampled rows by what is known
-// of fewer and of more rows; 0 = nothing known. Beyond what is known it takes each
-// row for a tenth of a step.
-func (c *costs) between(rows int) float64 {
-	lo, hi := rows, rows+1
-	for lo > 0 && c.decode[lo] == 0 {
-		lo--
-	}
-	if lo == rows {
-		return float64(c.decode[lo])
-	}
-	for hi < len(c.decode) && c.decode[hi] == 0 {
-		hi++
-	}
-	shape := func(n int) float64 { return 9 + float64(n) }
-	switch {
-	case lo == 0 && hi == len(c.decode):
-		return 0
-	case hi == len(c.decode):
-		return float64(c.decode[lo]) * shape(rows) / shape(lo)
-	case lo == 0:
-		return float64(c.decode[hi]) * shape(rows) / shape(hi)
-	}
-	least, most := float64(c.decode[lo]), float64(c.decode[hi])
-	return least + (most-least)*float64(rows-lo)/float64(hi-lo)
 }
 
 // prefillRows estimates what so many rows of prefill add to a step.

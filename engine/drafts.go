@@ -106,7 +106,7 @@ func (e *Engine) offer(s *sequence, room int) bool {
 // the likeliest first, while no stream gets slower by more than maxLoss.
 func (d *drafts) choose(c *costs, decode, prefill, room int) int {
 	others := c.prefillRows(prefill)
-	plain := c.between(decode) + others
+	plain := c.rows.step(decode) + others
 	best, bestRate := 0, minGain*float64(decode)/plain
 	for _, s := range d.offers {
 		s.guess.start()
@@ -117,7 +117,7 @@ func (d *drafts) choose(c *costs, decode, prefill, room int) int {
 			break
 		}
 		gain += s.guess.extend()
-		took := c.between(decode+rows) + others
+		took := c.rows.step(decode+rows) + others
 		rate := (float64(decode) + gain) / took
 		if rate > bestRate && (1+d.leastGain(decode))*plain/took >= 1-maxLoss {
 			best, bestRate = rows, rate

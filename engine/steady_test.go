@@ -17,11 +17,19 @@ import (
 // forever is a set of limits in which many streams can run for long.
 var forever = engine.Limits{Cells: 1 << 20, Seqs: 64, Batch: 512, UBatch: 512, Unified: true, Partial: true}
 
-// A token costs no allocation on its way from the backend to the reader.
+// A token costs no allocation on its way from the backend to the reader, be it
+// guessed or not.
 func TestNoAllocationPerToken(t *testing.T) {
+	for name, c := range map[string]struct{ draft, habit int }{"plain": {0, 0}, "drafts": {15, 20}} {
+		t.Run(name, func(t *testing.T) { noAllocationPerToken(t, c.draft, c.habit) })
+	}
+}
+
+func noAllocationPerToken(t *testing.T, draft, habit int) {
 	steps := make(chan struct{})
-	r := newRig(t, forever, engine.Config{MaxRunning: 8}, func(f *enginetest.Fake) {
+	r := newRig(t, forever, engine.Config{MaxRunning: 8, MaxDraft: draft}, func(f *enginetest.Fake) {
 		f.OnStep = func(*engine.Batch) { <-steps }
+		f.Habit = habit
 	})
 	var streams []*engine.Stream
 	for i := range 8 {
@@ -49,6 +57,7 @@ func TestNoAllocationPerToken(t *testing.T) {
 	})
 	close(steps)
 	require.Zero(t, allocs)
+	require.Equal(t, draft > 0, r.Stats().AcceptedTokens > 0)
 	for _, s := range streams {
 		s.Cancel()
 		_, err := collect(s)

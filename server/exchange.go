@@ -31,6 +31,7 @@ type exchange struct {
 	lastToken  time.Time
 	usage      usage
 	queued     time.Duration
+	accepted   int    // output tokens that had been guessed ahead
 	reason     string // how the generation ended
 	err        error  // what was refused or failed
 	malformed  string // why something that looked like a call was none
@@ -145,6 +146,7 @@ func (s *Server) logExchange(ctx context.Context, ex *exchange, level slog.Level
 			slog.Int("cached_tokens", ex.usage.Cached),
 			slog.Int("output_tokens", ex.usage.Output),
 			slog.Int("reasoning_tokens", ex.usage.Reasoning),
+			slog.Int("accepted_tokens", ex.accepted),
 			slog.Duration("queued", ex.queued))
 		if !ex.firstToken.IsZero() {
 			attrs = append(attrs, slog.Duration("ttft", ex.firstToken.Sub(ex.started)))

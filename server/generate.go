@@ -149,7 +149,7 @@ func (s *Server) observeTokens(ex *exchange, n int, now, last time.Time) {
 
 // account notes the end of a generation for the log and the metrics.
 func (s *Server) account(ex *exchange, result engine.Result, end outcome) {
-	ex.usage, ex.queued = end.usage, result.Queue
+	ex.usage, ex.queued, ex.accepted = end.usage, result.Queue, result.AcceptedTokens
 	switch {
 	case end.err == nil && end.cut:
 		ex.reason = "length"

@@ -102,6 +102,8 @@ func (m *metrics) build(model *Model, holders []*keys.Holder, now time.Time) []b
 	p.counter("vllm:prompt_tokens_total", "Prompt tokens of requests that started.", stats.PromptTokens)
 	p.counter("vllm:generation_tokens_total", "Tokens sampled.", stats.GeneratedTokens)
 	p.counter("vllm:num_preemptions_total", "Requests put back into the queue for want of cells.", stats.Preemptions)
+	p.counter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed ahead.", stats.DraftedTokens)
+	p.counter("vllm:spec_decode_num_accepted_tokens_total", "Guessed tokens that were right.", stats.AcceptedTokens)
 	p.head("vllm:request_success_total", "counter", "Generations by how they ended.")
 	for i, reason := range finishReasons {
 		p.line("vllm:request_success_total", `,finished_reason="`+reason+`"`, float64(m.finished[i].Load()))

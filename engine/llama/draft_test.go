@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"quern/cgo"
 	"quern/engine"
 )
 
@@ -113,6 +115,38 @@ func decode(t testing.TB, e *engine.Engine, prompt []engine.Token, p engine.Samp
 		}
 		require.NoError(t, err)
 	}
+}
+
+// Drafts change neither a token nor a probability: where kernels give a row the
+// same result beside any others, and elsewhere up to near ties.
+func TestDraftsChangeNothing(t *testing.T) {
+	o := Options{Cells: 2048, Parallel: 4, Threads: 2, Batch: 512, UBatch: 512, KVType: "f16"}
+	be, plain := open(t, smol, o, engine.Config{})
+	_, drafting := open(t, smol, o, engine.Config{MaxDraft: 15})
+	const list = "Repeat this list twice: red apple, green pear, yellow banana, red cherry, blue plum, green grape."
+	drafted := 0
+	for name, p := range map[string]engine.SamplerParams{
+		"greedy":    {},
+		"seeded":    {Temperature: 1, Seed: 11},
+		"cut":       {Temperature: 0.7, Seed: 12, TopK: 40, TopP: 0.9},
+		"penalties": {Temperature: 0.5, Seed: 13, Frequency: 0.1, Repeat: 1.05},
+		"grammar":   {Grammar: `root ::= "[" item ("," item){8} "]"` + "\n" + `item ::= "{\"id\": " [0-9] ", \"name\": \"" [a-z]{3,5} "\"}"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prompt := chatTokens(t, be, list)
+			want, alone := decode(t, plain, prompt, p, 120)
+			got, res := decode(t, drafting, prompt, p, 120)
+			t.Logf("%d tokens, %d drafted, %d right", res.OutputTokens, res.DraftedTokens, res.AcceptedTokens)
+			require.Zero(t, alone.DraftedTokens)
+			if slices.Contains(cgo.CPUFeatures(), "avx512vnni") {
+				require.Equal(t, want, got)
+			} else if p.Temperature == 0 {
+				sameTokens(t, name, answer{out: want, result: alone}, answer{out: got, result: res})
+			}
+			drafted += res.DraftedTokens
+		})
+	}
+	require.Positive(t, drafted)
 }
 
 // BenchmarkDrafts decodes the tasks with and without drafts, in turn, and says

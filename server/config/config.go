@@ -21,6 +21,8 @@ type Config struct {
 	KVType    string // f16, q8_0 or q4_0
 	FlashAttn string // auto, on or off
 	MMap      bool   // map the file into memory instead of reading it
+	Spec      string // how tokens are guessed ahead: off or ngram
+	SpecMax   int    // tokens guessed ahead for one sequence
 
 	ChatTemplate string // path of a template that replaces the model's own
 	ToolFormat   string // name of the tool-call format; empty: by the template

@@ -41,6 +41,8 @@ func bindEngine(fs *pflag.FlagSet, c *Config) {
 	fs.IntVar(&c.UBatch, "ubatch", 512, "`tokens` computed at once within a step")
 	fs.Var(newChoice(&c.KVType, "f16", "f16", "q8_0", "q4_0"), "kv-type", "how keys and values are stored")
 	fs.Var(newChoice(&c.FlashAttn, "auto", "auto", "on", "off"), "flash-attn", "flash attention")
+	fs.Var(newChoice(&c.Spec, "ngram", "off", "ngram"), "spec", "guess tokens ahead from what the sequence has said before")
+	fs.IntVar(&c.SpecMax, "spec-max", 15, "`tokens` guessed ahead for one sequence at most")
 	fs.BoolVar(&c.MMap, "mmap", true, "map the model file instead of reading it into memory")
 }
 

@@ -18,6 +18,7 @@ const (
 	maxThreads = 256 // of the binding, see cgo
 	maxBatch   = 1 << 16
 	maxQueue   = 1 << 20
+	maxSpec    = 32  // of the engine, in one step
 	maxDepth   = 200 // of the decoder, as the two that follow
 	maxItems   = 100_000
 	maxTools   = 2_000
@@ -56,6 +57,7 @@ func (c *Config) Validate() error {
 	within("threads", c.Threads, 0, maxThreads)
 	within("batch", c.Batch, 1, maxBatch)
 	within("ubatch", c.UBatch, 1, maxBatch)
+	within("spec-max", c.SpecMax, 1, maxSpec)
 	within("max-queue", c.MaxQueue, 0, maxQueue)
 	within("max-depth", c.MaxDepth, 10, maxDepth)
 	within("max-items", c.MaxItems, 1, maxItems)
