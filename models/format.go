@@ -16,7 +16,7 @@ func FormatOf(t *template.Template) (toolcall.Format, string, error) {
 	generic, err := toolcall.ByName(genericFormat)
 	caps := t.Caps()
 	switch {
-	case err != nil || f.Name == genericFormat:
+	case err != nil || f.Name == genericFormat || f.Messages != nil:
 		return f, why, err
 	case !caps.Tools:
 		generic.Reasoning, generic.ThoughtsEnd = f.Reasoning, f.ThoughtsEnd

@@ -113,10 +113,14 @@ const (
 	looserTags    = "the row reads further spellings of the same tags"
 	otherBlock    = "it writes another form of the family"
 	noIDs         = "it writes no ids, which models of the family may do"
+	inMessages    = "its calls are messages with headers"
+	inParts       = "its tags have attributes, or values are elements"
 	inThoughtOnly = "it doesn't write the marks of its thoughts in history"
 )
 
 var probedApart = map[string]string{
+	"openai-gpt-oss-120b": inMessages, "muse-glimmer": inMessages, "meetkai-functionary-medium-v3.2": inMessages,
+	"Kimi-K3": inParts, "MiniMax-M3": inParts,
 	"ByteDance-Seed-OSS": looserTags, "MiniMax-M2": looserTags, "GigaChat3.1-10B-A1.8B": otherBlock,
 	"mistralai-Ministral-3-14B-Reasoning-2512": noIDs, "unsloth-mistral-Devstral-Small-2507": noIDs, "mistralai-Mistral-Nemo-Instruct-2407": noIDs,
 	"HuggingFaceTB-SmolLM3-3B": callsUnseen, "LFM2-8B-A1B": callsUnseen, "LFM2.5-Instruct": callsUnseen,

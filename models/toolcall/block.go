@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -230,6 +231,10 @@ func (l *Lexer) beginObject() {
 	k.phase, k.unit, k.live = inObject, l.hi, false
 	l.obj.reset(k.b, style, k.unmarked())
 	l.readWith(&l.obj)
+	if k.b.Literals {
+		l.py.reset(&l.obj)
+		l.readWith(&l.py)
+	}
 }
 
 // readWith reads the call that begins with a reader that has been reset.
@@ -265,7 +270,11 @@ func (l *Lexer) skipSpace(p int) int {
 // arguments.
 func (l *Lexer) readName(last bool) bool {
 	k := &l.block
+	end := strings.TrimSpace(k.b.NameEnd)
 	nameEnd := l.word(k.name)
+	if method, _, found := strings.Cut(end, "("); found && strings.HasSuffix(string(l.in[k.name:nameEnd]), method) {
+		nameEnd -= len(method)
+	}
 	p := l.skipSpace(nameEnd)
 	id := ""
 	if s := k.b.IDStart; s != "" {
@@ -280,7 +289,6 @@ func (l *Lexer) readName(last bool) bool {
 			return false
 		}
 	}
-	end := strings.TrimSpace(k.b.NameEnd)
 	whole, partial := l.at(p, end)
 	switch {
 	case p == len(l.in) || partial:
@@ -301,7 +309,22 @@ func (l *Lexer) readName(last bool) bool {
 		l.giveUp("not a declared tool")
 		return true
 	}
-	l.hi = p + len(end)
+	p += len(end)
+	if head := k.b.HeadEnd; head != "" {
+		i := bytes.Index(l.in[p:], []byte(head))
+		switch {
+		case i < 0 && len(l.in)-p <= maxTag:
+			if last {
+				l.hi = len(l.in)
+			}
+			return false
+		case i < 0 || i > maxTag:
+			l.unexpected("no arguments after the name")
+			return true
+		}
+		p += i + len(head)
+	}
+	l.hi = p
 	l.named(name, id)
 	return true
 }
@@ -313,11 +336,11 @@ func (l *Lexer) named(name, id string) {
 	if k.list || !k.started {
 		k.unit = k.name
 	}
-	switch k.b.Style {
-	case Tagged:
+	switch {
+	case k.b.Style == Tagged:
 		l.tag.reset(k.b, l.tools[name])
 		l.readWith(&l.tag)
-	case Expression:
+	case k.b.Style == Expression, strings.HasSuffix(k.b.NameEnd, "("):
 		l.expr.reset(k.b)
 		l.readWith(&l.expr)
 	default:

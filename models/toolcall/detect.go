@@ -4,8 +4,8 @@ import "strings"
 
 // fingerprint is a set of texts that a family's chat template contains.
 type fingerprint struct {
-	all []string
-	row string // "" where no row reads the family yet
+	all []string // behind a ! what it lacks
+	row string   // "" where no row reads the family yet
 	why string
 	own bool // the template spells the thoughts' markers in parts: the row's hold
 }
@@ -23,6 +23,9 @@ var fingerprints = []fingerprint{
 	{[]string{"<arg_key>"}, "glm45", "<arg_key> tags", false},
 	{[]string{"<minimax:tool_call>"}, "minimax_m2", "MiniMax M2 tags", false},
 	{[]string{"<steptml:invoke"}, "step3", "<steptml:invoke> tags", false},
+	{[]string{"]<]minimax[>["}, "minimax_m3", "MiniMax M3 elements", true},
+	{[]string{"<|open|>", "<|sep|>"}, "kimi_k3", "Kimi K3 tags", true},
+	{[]string{"<|tool_calls|>", "!<|tool_call:"}, "sarashina", "<|tool_calls|> with Python literals", false},
 	{[]string{"<invoke"}, "", "<invoke> tags", false},
 	{[]string{"DSML", "function_calls"}, "deepseek_v32", "DSML tags in function_calls", false},
 	{[]string{"DSML"}, "deepseek_v4", "DSML tags", false},
@@ -83,7 +86,8 @@ func match(src string) *fingerprint {
 		p := &fingerprints[i]
 		found := true
 		for _, s := range p.all {
-			found = found && strings.Contains(src, s)
+			lacks, not := strings.CutPrefix(s, "!")
+			found = found && strings.Contains(src, lacks) != not
 		}
 		if found {
 			return p

@@ -69,11 +69,20 @@ const (
 type Tags struct {
 	KeyStart, KeyEnd     string
 	ValueStart, ValueEnd string
-	// Attributes may stand between KeyEnd and ValueStart: string="true" and
-	// string="false" say there whether the value is a string or JSON.
+	// Attributes may stand between KeyEnd and ValueStart: string="true" or
+	// type="string" say there that the value is a string, other values of the
+	// two that it is JSON.
 	Attributes bool
 	// Trim drops one line break at each end of a value.
 	Trim bool
+	// Nested values are elements within elements, and KeyEnd ends each tag:
+	// KeyStart name KeyEnd value ValueEnd name KeyEnd.
+	Nested bool
+	// Whole stands around all arguments as one JSON object, in their place; its
+	// Start is followed by what follows KeyEnd.
+	Whole Span
+	// Entities says that quotation marks in keys are written as in XML.
+	Entities bool
 }
 
 // Block is one way to write calls.
@@ -88,6 +97,8 @@ type Block struct {
 	// NameEnd stands between name and arguments (ArgsAfterName), IDStart
 	// between name and call id where there is one.
 	NameEnd, IDStart string
+	// HeadEnd, where there is one, ends what else stands before the arguments.
+	HeadEnd string
 	// Tags stand around the arguments of a Tagged call. With such a Style, an
 	// End is read as part of the call; without NameEnd, white space or a tag
 	// ends the name.
@@ -95,6 +106,8 @@ type Block struct {
 	// Quote stands around strings without escapes (Expression); the usual
 	// quotation marks are known, too.
 	Quote string
+	// Literals says that objects are written as Python does.
+	Literals bool
 	// Indexed names look like functions.NAME:7, and that is the call's id.
 	Indexed bool
 	// NameKey, ArgsKey are the canonical keys of an object; "name" and
@@ -170,7 +183,7 @@ func (f *Format) EndThoughts() string {
 func (f *Format) headed(b *Block) bool { return f.Messages != nil && b.Style != Tagged }
 
 // special is the spelling of a token that may stand inside a marker.
-var special = regexp.MustCompile(`<[|｜]?[^<>|｜]+[|｜]?>|｜[^<>|｜]+｜`)
+var special = regexp.MustCompile(`<[|｜]?[^<>|｜]+[|｜]?>|｜[^<>|｜]+｜|\]<\]\w+\[>\[`)
 
 // Markers are all marker texts of the format, and the special tokens in them,
 // for looking up which of them are single tokens: a decoder gives no text for
@@ -194,7 +207,7 @@ func (f *Format) Markers() []string {
 		if f.headed(b) {
 			continue
 		}
-		add(b.Section, b.Start, b.NameEnd, b.IDStart, b.End, b.SectionEnd)
+		add(b.Section, b.Start, b.NameEnd, b.HeadEnd, b.IDStart, b.End, b.SectionEnd)
 		add(b.Quote, b.Tags.KeyStart, b.Tags.KeyEnd, b.Tags.ValueStart, b.Tags.ValueEnd)
 	}
 	if m := f.Messages; m != nil {

@@ -301,7 +301,7 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 		"StepFun3.5-Flash": "qwen3_coder", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm45",
 		"Spark2.5": "glm45", "inclusionai-ling-3.0-flash": "glm45", "poolside-Laguna-XS.2": "glm45", "tencent-Hy3": "hy3",
 		"MiniMax-M2": "minimax_m2", "deepseek-ai-DeepSeek-V3.2": "deepseek_v32", "deepseek-ai-DeepSeek-V4": "deepseek_v4",
-		"openai-gpt-oss-120b": "harmony", "muse-glimmer": "muse_glimmer", "meetkai-functionary-medium-v3.2": "functionary_v32",
+		"openai-gpt-oss-120b": "harmony", "Kimi-K3": "kimi_k3", "MiniMax-M3": "minimax_m3", "muse-glimmer": "muse_glimmer", "meetkai-functionary-medium-v3.2": "functionary_v32",
 		"LFM2.5-8B-A1B": "lfm2", "google-gemma-4-31B-it": "gemma4",
 		"GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
 	} {

@@ -68,7 +68,8 @@ type Lexer struct {
 	obj    object
 	tag    tagged
 	expr   expression
-	reader reader   // of the call being read: obj, tag or expr
+	py     python
+	reader reader   // of the call being read: obj, tag, expr or py
 	got    *written // what reader has read
 	calls  int      // announced so far
 	queue  []queued

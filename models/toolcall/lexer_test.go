@@ -151,6 +151,21 @@ var lexCases = []lexCase{
 	{name: "expressions, cut behind a key", format: "lfm2", cut: true, in: `<|tool_call_start|>[add(a=1, b=`, calls: []answerCall{cutCall("add", `{"a":1`)}},
 	{name: "bare expressions", format: "pythonic", opt: Options{Bare: true}, in: "[ping(), add(a=-1)]", calls: []answerCall{call("ping", "{}"), call("add", `{"a":-1}`)}},
 	{name: "bare list that is none", format: "pythonic", opt: Options{Bare: true}, in: "[nope(x=1)] is Python", text: "[nope(x=1)] is Python", malformed: 1},
+	{name: "a method of the tool", format: "llama3", in: `<|python_tag|>note.call(text="a")`, calls: []answerCall{call("note", `{"text":"a"}`)}},
+	{name: "a method of no tool", format: "llama3", in: `<|python_tag|>nope.call(text="a")`, text: `<|python_tag|>nope.call(text="a")`, malformed: 1},
+	{name: "another method", format: "llama3", in: `<|python_tag|>note.get(text="a")`, text: `<|python_tag|>note.get(text="a")`, malformed: 1},
+	{name: "Python objects", format: "sarashina", in: `<|tool_calls|>[{'name': 'note', 'arguments': {'text': "it's", "n": 'a "b" \'c\' \\ \x41\u00e9\ud83d\udea2\U0001F6A2\q\n', 'ok': [True, None, true]}}]`, calls: []answerCall{call("note", `{"text": "it's", "n": "a \"b\" 'c' \\ A\u00e9\ud83d\udea2🚢\\q\n", "ok": [true, null, true]}`)}},
+	{name: "Python objects, cut", format: "sarashina", cut: true, in: `<|tool_calls|>[{'name': 'note', 'arguments': {'text': 'a\`, calls: []answerCall{cutCall("note", `{"text": "a`)}},
+	{name: "Python objects, stopped", format: "sarashina", in: `<|tool_calls|>[{'name': 'add', 'arguments': {'a': 1`, calls: []answerCall{call("add", `{"a": 1}`)}},
+	{name: "Python objects, no constant", format: "sarashina", in: `<|tool_calls|>[{'name': 'add', 'arguments': {'a': Tru}}]`, text: `<|tool_calls|>[{'name': 'add', 'arguments': {'a': Tru}}]`, malformed: 1},
+	{name: "XTML", format: "kimi_k3", in: xtml(`<|open|>argument key="text" type="string"<|sep|>a<|open|>b<|close|>argument<|sep|><|open|>argument key="a&amp;&quot;" type="number"<|sep|>1<|close|>argument<|sep|>`), calls: []answerCall{call("note", `{"text":"a<|open|>b","a&\"":1}`)}},
+	{name: "XTML, all at once", format: "kimi_k3", in: xtml(`<|open|>json type="object"<|sep|> {"text": "b"} <|close|>json<|sep|>`), calls: []answerCall{call("note", `{"text": "b"}`)}},
+	{name: "XTML, not all at once", format: "kimi_k3", in: xtml(`<|open|>json type="object"<|sep|>b<|close|>json<|sep|>`), calls: []answerCall{call("note", `{"json":"b"}`)}},
+	{name: "XTML, no name", format: "kimi_k3", in: `<|open|>tools<|sep|><|open|>call index="1"<|sep|><|close|>call<|sep|>`, text: `<|open|>tools<|sep|><|open|>call index="1"<|sep|><|close|>call<|sep|>`, malformed: 1},
+	{name: "elements", format: "minimax_m3", in: elements(`~<text>a ~</b> <c~</text>~<list>~<item>1~</item>~<item>~<item>x~</item>~</item>~</list>~<o>~<o>true~</o> ~<k>~</k>~</o>`), calls: []answerCall{call("note", `{"text":"a ]<]minimax[>[</b> <c","list":[1,["x"]],"o":{"o":true,"k":""}}`)}},
+	{name: "elements in disorder", format: "minimax_m3", in: elements(`~<o>~<a>1~</b>~</o>`), calls: []answerCall{call("note", `{"o":"]<]minimax[>[<a>1]<]minimax[>[</b>"}`)}},
+	{name: "elements, cut", format: "minimax_m3", cut: true, in: strings.ReplaceAll("~<tool_call>~<invoke name=\"note\">~<text>a~</te", "~", "]<]minimax[>["), calls: []answerCall{cutCall("note", `{"text":"a`)}},
+	{name: "an end of thoughts that opens an answer", in: "</think>\n\nHi </think>.", text: "Hi </think>."},
 	{name: "marked strings", format: "gemma4", in: "<|tool_call>call:note{text:<|\"|>a\"} \\n<|\"x<|\"|>,n:{k:[True,w]}}<tool_call|>", calls: []answerCall{call("note", `{"text":"a\"} \\n<|\"x","n":{"k":[true,"w"]}}`)}},
 	{name: "marked strings, cut in the mark", format: "gemma4", cut: true, in: "<|tool_call>call:note{text:<|\"|>a<|\"", calls: []answerCall{cutCall("note", `{"text":"a`)}},
 }
@@ -158,6 +173,17 @@ var lexCases = []lexCase{
 // tagsCall is a call of add in the tags of qwen3_coder.
 func tagsCall(params string) string {
 	return "<tool_call>\n<function=add>\n" + params + "</function>\n</tool_call>"
+}
+
+// xtml is a call of note by Kimi K3.
+func xtml(arguments string) string {
+	return `<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="note" index="1"<|sep|>` +
+		arguments + "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>"
+}
+
+// elements is a call of note by MiniMax M3.
+func elements(arguments string) string {
+	return strings.ReplaceAll("~<tool_call>\n~<invoke name=\"note\">"+arguments+"~</invoke>\n~</tool_call>", "~", "]<]minimax[>[")
 }
 
 func dsmlCall(params string) string {

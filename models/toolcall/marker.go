@@ -3,6 +3,7 @@ package toolcall
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // marker is a text that means something where plain text or thoughts stand.
@@ -65,10 +66,16 @@ func (l *Lexer) addMarkers() {
 		if id, ok := l.o.Lookup(text); ok {
 			l.tokens[id] = text
 			for i := range l.markers {
-				l.markers[i].token = l.markers[i].token || l.markers[i].text == text
+				l.markers[i].token = l.markers[i].token || leads(l.markers[i].text, text)
 			}
 		}
 	}
+}
+
+// leads says that a marker begins with the text of a token: it is that, or the
+// token is special and more follows.
+func leads(marker, token string) bool {
+	return marker == token || strings.HasPrefix(marker, token) && special.FindString(token) == token
 }
 
 // at compares in[p:] with text: whole, or so far as there is input.
@@ -125,7 +132,9 @@ func (l *Lexer) counts(m *marker, p int) bool {
 	case frameStart:
 		return !l.segment && l.keep == l.lo && l.frame == ""
 	case frameEnd:
-		return l.frame == m.text || l.f.Frames[m.index].Start == ""
+		return (l.frame == m.text || l.f.Frames[m.index].Start == "") && l.isToken(m, p)
+	case thinkEnd: // an answer without thoughts may begin with it
+		return !said && l.isToken(m, p)
 	}
 	return false
 }

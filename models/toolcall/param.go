@@ -12,6 +12,7 @@ import (
 type param struct {
 	text    bool // nothing but a string
 	checker *schema.Checker
+	about   json.RawMessage // all of it
 }
 
 // anyParam is an argument that no schema speaks of.
@@ -40,20 +41,24 @@ func paramsOf(parameters []byte) map[string]*param {
 		return out // a schema that cannot be read says nothing
 	}
 	for name, raw := range s.Properties {
-		var typed struct {
-			Type json.RawMessage `json:"type"`
-		}
-		if json.Unmarshal(raw, &typed) != nil {
-			continue
-		}
-		kind := string(bytes.TrimSpace(typed.Type))
-		p := &param{text: kind == `"string"` || kind == `["string"]`}
-		if !p.text {
-			p.checker = schema.NewChecker(raw)
-		}
-		out[name] = p
+		out[name] = paramOf(raw)
 	}
 	return out
+}
+
+func paramOf(about json.RawMessage) *param {
+	var typed struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(about, &typed) != nil {
+		return anyParam
+	}
+	kind := string(bytes.TrimSpace(typed.Type))
+	p := &param{text: kind == `"string"` || kind == `["string"]`, about: about}
+	if !p.text {
+		p.checker = schema.NewChecker(about)
+	}
+	return p
 }
 
 // appendValue adds a value that is no plain string: JSON, or Python's spelling of

@@ -182,7 +182,7 @@ var blockRows = []Format{
 	{Name: "xlam", Blocks: []Block{{List: true}, {Start: "<tool_call>", End: "</tool_call>"}, {Start: "[TOOL_CALLS]"}}, Reasoning: think, Bare: BareList},
 	{
 		Name:   "llama3",
-		Blocks: []Block{{ArgsKey: "parameters"}, {Start: "<|python_tag|>", End: "<|eom_id|>", ArgsKey: "parameters"}},
+		Blocks: []Block{{ArgsKey: "parameters"}, {Start: "<|python_tag|>", NameEnd: ".call(", End: "<|eom_id|>", ArgsKey: "parameters"}},
 		Bare:   BareNative,
 	},
 	{
@@ -265,6 +265,34 @@ var blockRows = []Format{
 	{
 		Name:   "functiongemma",
 		Blocks: []Block{{Style: Expression, Start: "<start_function_call>call:", NameEnd: "{", End: "<end_function_call>", Quote: "<escape>"}},
+	},
+	{
+		// XTML: each tag has three special tokens.
+		Name: "kimi_k3",
+		Blocks: []Block{{
+			Style: Tagged, Section: "<|open|>tools<|sep|>", SectionEnd: "<|close|>tools<|sep|>",
+			Start: `<|open|>call tool="`, NameEnd: `"`, HeadEnd: "<|sep|>", End: "<|close|>call<|sep|>",
+			Tags: Tags{
+				KeyStart: `<|open|>argument key="`, KeyEnd: `"`, ValueStart: "<|sep|>", ValueEnd: "<|close|>argument<|sep|>",
+				Attributes: true, Entities: true, Whole: Span{"<|open|>json", "<|close|>json<|sep|>"},
+			},
+		}},
+		Reasoning: []Span{{"<|open|>think<|sep|>", "<|close|>think<|sep|>"}},
+		Frames:    []Span{{"<|open|>response<|sep|>", "<|close|>response<|sep|>"}, {"", "<|close|>message<|sep|>"}},
+	},
+	{
+		Name: "minimax_m3",
+		Blocks: []Block{{
+			Style: Tagged, Section: "]<]minimax[>[<tool_call>", SectionEnd: "]<]minimax[>[</tool_call>",
+			Start: `]<]minimax[>[<invoke name="`, NameEnd: `">`, End: "]<]minimax[>[</invoke>",
+			Tags: Tags{KeyStart: "]<]minimax[>[<", KeyEnd: ">", ValueEnd: "]<]minimax[>[</", Nested: true},
+		}},
+		Reasoning: []Span{{"<mm:think>", "</mm:think>"}},
+	},
+	{
+		Name:   "sarashina",
+		Blocks: []Block{{Start: "<|tool_calls|>", List: true, Literals: true}},
+		Bare:   BareList,
 	},
 	{Name: "kimi_vl", Reasoning: []Span{{"◁think▷", "◁/think▷"}}},
 }

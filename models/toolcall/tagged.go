@@ -2,6 +2,8 @@ package toolcall
 
 import (
 	"bytes"
+	"encoding/json"
+	"html"
 	"strings"
 )
 
@@ -19,9 +21,11 @@ type tagged struct {
 	held   []byte // bytes that may be a marker
 	key    []byte
 	attrs  []byte // what stands between key and value
+	end    string // of the value
 	value  []byte // of a value that is no string
 	string bool   // the value is a string, and its quote is out
 	asJSON bool   // the model says that the value is JSON
+	all    bool   // the value is an object of all arguments
 }
 
 type tagState uint8
@@ -77,7 +81,7 @@ func (t *tagged) tagByte(c byte) status {
 	if len(t.held) == 0 && isSpace(c) {
 		return more
 	}
-	done, part := t.match(c, t.b.Tags.KeyStart, t.b.End, t.b.SectionEnd)
+	done, part := t.match(c, t.b.Tags.KeyStart, t.b.Tags.Whole.Start, t.b.End, t.b.SectionEnd)
 	switch {
 	case !part:
 		return broken
@@ -89,6 +93,10 @@ func (t *tagged) tagByte(c byte) status {
 	switch done {
 	case t.b.Tags.KeyStart:
 		t.state, t.key = inKey, t.key[:0]
+		return more
+	case t.b.Tags.Whole.Start:
+		t.state, t.attrs, t.key = beforeValue, t.attrs[:0], append(t.key[:0], "json"...)
+		t.all = true
 		return more
 	case t.b.End:
 		t.close()
@@ -108,6 +116,10 @@ func (t *tagged) close() {
 }
 
 func (t *tagged) keyByte(c byte) status {
+	if t.b.Tags.Nested && len(t.key) == 0 && c == '/' { // it is no argument's tag
+		t.state, t.held = betweenTags, append(t.held[:0], t.b.Tags.KeyStart...)
+		return t.tagByte(c)
+	}
 	if c == '\n' || len(t.key) > maxTag {
 		return broken
 	}
@@ -116,6 +128,9 @@ func (t *tagged) keyByte(c byte) status {
 		return more
 	}
 	t.key = bytes.TrimSpace(t.key[:len(t.key)-len(t.b.Tags.KeyEnd)])
+	if t.b.Tags.Entities {
+		t.key = []byte(html.UnescapeString(string(t.key)))
+	}
 	t.state, t.attrs = beforeValue, t.attrs[:0]
 	if t.b.Tags.ValueStart == "" {
 		t.beginValue()
@@ -141,7 +156,7 @@ func (t *tagged) attrByte(c byte) status {
 		}
 		return more
 	}
-	if c == '\n' || c == '<' || len(t.attrs) > maxTag {
+	if c == '\n' || c == '<' && start[0] != '<' || len(t.attrs) > maxTag {
 		return broken
 	}
 	t.attrs = append(t.attrs, c)
@@ -155,13 +170,33 @@ func (t *tagged) attrByte(c byte) status {
 // comes.
 func (t *tagged) beginValue() {
 	t.state, t.fresh, t.value = inValue, true, t.value[:0]
-	t.asJSON = bytes.Contains(t.attrs, []byte(`string="false"`))
-	t.string = bytes.Contains(t.attrs, []byte(`string="true"`)) || !t.asJSON && t.tool.param(t.key).text
+	if t.all {
+		t.string, t.end = false, t.b.Tags.Whole.End
+		return
+	}
+	said, asString := typeIn(t.attrs)
+	t.asJSON = said && !asString
+	t.string = asString || !said && t.tool.param(t.key).text
+	t.end = t.b.Tags.ValueEnd
+	if t.b.Tags.Nested {
+		t.end += string(t.key) + t.b.Tags.KeyEnd
+	}
 	if t.string {
 		t.member()
 		t.args = append(t.args, '"')
 		t.safe, t.anchor = len(t.args), true
 	}
+}
+
+// typeIn is what the attributes of a value say about its type.
+func typeIn(attrs []byte) (said, asString bool) {
+	switch {
+	case bytes.Contains(attrs, []byte(`string="`)):
+		return true, bytes.Contains(attrs, []byte(`string="true"`))
+	case bytes.Contains(attrs, []byte(`type="`)):
+		return true, bytes.Contains(attrs, []byte(`type="string"`))
+	}
+	return false, false
 }
 
 // member begins an entry of the arguments object.
@@ -183,14 +218,14 @@ func (t *tagged) valueByte(c byte) {
 	}
 	t.fresh = false
 	tags := &t.b.Tags
-	if len(t.held) == 0 && c != '\n' && c != tags.ValueEnd[0] {
+	if len(t.held) == 0 && c != '\n' && c != t.end[0] {
 		t.give(c)
 		return
 	}
 	t.held = append(t.held, c)
 	for len(t.held) > 0 {
 		switch {
-		case t.holds("", tags.ValueEnd), tags.Trim && t.holds("\n", tags.ValueEnd), t.holds("\n", tags.KeyStart):
+		case t.holds("", t.end), tags.Trim && t.holds("\n", t.end), !tags.Nested && t.holds("\n", tags.KeyStart):
 		default:
 			t.give(t.held[0])
 			t.held = t.held[:copy(t.held, t.held[1:])]
@@ -200,12 +235,21 @@ func (t *tagged) valueByte(c byte) {
 	}
 	held := string(t.held)
 	switch {
-	case held == tags.ValueEnd, tags.Trim && held == "\n"+tags.ValueEnd:
+	case held == t.end && t.nests():
+		t.value, t.held = append(t.value, t.held...), t.held[:0]
+	case held == t.end, tags.Trim && held == "\n"+t.end:
 		t.endValue(betweenTags)
 	case held == "\n"+tags.KeyStart:
 		t.endValue(inKey)
 		t.key = t.key[:0]
 	}
+}
+
+// nests says that the tag which has come ends an element inside the value.
+func (t *tagged) nests() bool {
+	tags := &t.b.Tags
+	return tags.Nested && !t.string &&
+		bytes.Count(t.value, []byte(tags.KeyStart+string(t.key)+tags.KeyEnd)) > bytes.Count(t.value, []byte(t.end))
 }
 
 // holds says that the held bytes begin a marker behind a prefix.
@@ -228,13 +272,30 @@ func (t *tagged) give(c byte) {
 
 func (t *tagged) endValue(next tagState) {
 	t.state, t.held = next, t.held[:0]
+	if t.all {
+		t.all = false
+		if all := bytes.TrimSpace(t.value); !t.open && len(all) > 0 && all[0] == '{' && json.Valid(all) {
+			t.args, t.open = append(t.args, all[:len(all)-1]...), true
+			t.safe, t.anchor = len(t.args), true
+			return
+		}
+	}
 	if t.string {
 		t.args = append(t.args, '"')
 	} else {
 		t.member()
-		t.args = t.tool.param(t.key).appendValue(t.args, t.value, t.asJSON)
+		t.args = t.appendValue(t.args, t.tool.param(t.key))
 	}
 	t.safe, t.anchor = len(t.args), true
+}
+
+func (t *tagged) appendValue(out []byte, p *param) []byte {
+	tags := &t.b.Tags
+	if !tags.Nested {
+		return p.appendValue(out, t.value, t.asJSON)
+	}
+	n := nested{open: []byte(tags.KeyStart), shut: []byte(tags.ValueEnd)}
+	return n.append(out, t.value, p.about, 0)
 }
 
 // finish ends a call whose last argument is whole.

@@ -43,6 +43,9 @@ func (l *Lexer) enter(m *marker) bool {
 	case thinkMarker:
 		l.take(l.hi-l.lo+len(m.text), asMarker)
 		l.state, l.thoughts, l.thought = inThought, m.index, false
+	case thinkEnd:
+		l.take(l.hi-l.lo+len(m.text), asMarker)
+		l.newMessage()
 	case frameStart:
 		l.take(l.hi-l.lo+len(m.text), asMarker)
 		l.frame = l.f.Frames[m.index].End
