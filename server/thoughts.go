@@ -18,6 +18,9 @@ func (m *Model) thoughtLimit(t *task) int {
 	limit := noThoughtLimit
 	switch {
 	case t.thinking != nil && !*t.thinking:
+		if t.thoughtLimit == nil && m.Format.Messages != nil {
+			break // such a model has to think, its template makes it think little
+		}
 		limit = 0
 	case t.thoughtLimit != nil:
 		limit = *t.thoughtLimit
@@ -50,22 +53,30 @@ func (m *Model) limitThoughts(j *job) (func(engine.Token) []engine.Token, *reque
 	if j.thoughts < 0 || end == "" {
 		return nil, nil
 	}
-	tokens, err := m.Tokenizer.EncodeText(end, tokenizer.TextOptions{ParseSpecial: true})
-	if err != nil {
-		return nil, internal("the end of the thoughts can't be encoded: " + err.Error())
+	w := &thoughtWatch{limit: j.thoughts, lexer: toolcall.NewLexer(format, j.lexer), decoder: m.Tokenizer.NewDecoder()}
+	again := format.BeginAnswer()
+	if j.lexer.Constrained {
+		again = end // the grammar decides on what comes
 	}
-	w := &thoughtWatch{
-		limit: j.thoughts, end: tokens,
-		lexer: toolcall.NewLexer(format, j.lexer), decoder: m.Tokenizer.NewDecoder(),
+	for i, text := range []string{end, again} {
+		tokens, err := m.Tokenizer.EncodeText(text, tokenizer.TextOptions{ParseSpecial: true})
+		if err != nil {
+			return nil, internal("the end of the thoughts can't be encoded: " + err.Error())
+		}
+		w.ends[i] = tokens
 	}
 	return w.insert, nil
 }
+
+// maxEndings is how often thoughts are ended that a model comes back to.
+const maxEndings = 8
 
 // thoughtWatch reads an output as the transcript does, on the engine's goroutine
 // and ahead of it, to end the thoughts at the very token of their limit.
 type thoughtWatch struct {
 	limit   int
-	end     []engine.Token
+	ended   int               // how often
+	ends    [2][]engine.Token // what ends them at first, and again
 	lexer   *toolcall.Lexer
 	decoder *tokenizer.Decoder
 }
@@ -83,13 +94,14 @@ func (w *thoughtWatch) insert(sampled engine.Token) (tokens []engine.Token) {
 	if !w.lexer.InReasoning() || w.lexer.ReasoningTokens() < w.limit || w.decoder.Partial() {
 		return nil
 	}
-	for _, t := range w.end {
+	end := w.ends[min(w.ended, 1)]
+	for _, t := range end {
 		w.push(t)
 	}
-	if w.lexer.InReasoning() { // it did not help, and would not the next time
+	if w.ended++; w.lexer.InReasoning() || w.ended == maxEndings { // it does not help
 		w.limit = math.MaxInt
 	}
-	return w.end
+	return end
 }
 
 func (w *thoughtWatch) push(t engine.Token) { w.lexer.Push(t, w.decoder.Push(t)) }

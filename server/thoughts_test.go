@@ -1,11 +1,14 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"quern/models/template"
 	"quern/models/toolcall"
 	"quern/server/servertest"
 	"quern/tokenizer"
@@ -168,4 +171,71 @@ func TestNoThoughtsNoLimit(t *testing.T) {
 	n := newNode(t, "<think>abc</think>", nodeOptions{template: plainTemplate})
 	one, _ := n.both(`{"input":"hi","reasoning":{"max_tokens":2}}`)
 	require.Equal(t, "<think>abc</think>", textOf(one))
+}
+
+// Real templates, if they lie beside the checkout: effort none leaves no thoughts
+// open, whatever the template knows of that, every effort is rendered, and models
+// that only think do so unless they are told not to.
+func TestEffortsOfRealTemplates(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "shared", "templates", "*.jinja"))
+	require.NoError(t, err)
+	if len(files) == 0 {
+		t.Skip("no real chat templates beside the checkout")
+	}
+	const without = `{"input":"Hi","reasoning":{"effort":"none"}}`
+	can, closed := 0, 0
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		tm, err := template.New(string(src), template.Options{BOS: "<s>", EOS: "</s>"})
+		require.NoError(t, err)
+		m := &Model{Template: tm}
+		m.Format, _ = toolcall.Choose(string(src), tm.Try)
+		name := strings.TrimSuffix(filepath.Base(path), ".jinja")
+		prompt := func(body string) string {
+			text, err := m.RenderText([]byte(body))
+			require.NoError(t, err, name)
+			return text
+		}
+		for _, effort := range efforts {
+			prompt(`{"input":"Hi","reasoning":{"effort":"` + effort + `"}}`)
+		}
+		none := prompt(without)
+		require.NotEqual(t, toolcall.InThoughts, m.Format.Thoughts(none), name)
+		if tm.Caps().Thinking {
+			can++
+		}
+		if open := prompt(`{"input":"Hi"}`); strings.HasPrefix(none, open) && none != open && m.Format.StartsInReasoning(open) {
+			closed++
+		}
+		if high := `{"input":"Hi","reasoning":{"effort":"high"}}`; name == "Qwen-QwQ-32B" || strings.Contains(name, "R1-Distill") {
+			require.True(t, m.Format.StartsInReasoning(prompt(`{"input":"Hi"}`)), name)
+			require.True(t, m.Format.StartsInReasoning(prompt(high)), name)
+		}
+	}
+	t.Logf("of %d templates %d have a switch or an effort, %d opened their thoughts and have them closed", len(files), can, closed)
+}
+
+// Where messages have headers, thoughts end with theirs; a model that thinks again
+// is led to its answer.
+func TestThoughtLimitOfMessages(t *testing.T) {
+	n := newMessageNode(t, "<|channel|>analysis<|message|>long thoughts<|end|>")
+	n.SayThen("<|channel|>analysis<|message|>and more", "Now.")
+	one, _ := n.both(`{"input":"hi","reasoning":{"max_tokens":15}}`)
+	require.Contains(t, thoughtsOf(one), "long")
+	require.NotContains(t, thoughtsOf(one), "thoughts")
+	require.Equal(t, "Now.", textOf(one))
+	require.Len(t, items(one, "message"), 1)
+}
+
+// A model that can't be kept from thinking is left to it in the end.
+func TestThoughtsThatDoNotEnd(t *testing.T) {
+	n := newNode(t, "<think>abc")
+	n.SayThen("<think>def</think>ok")
+	one, _ := n.both(`{"input":"hi","reasoning":{"max_tokens":2}}`)
+	require.Equal(t, "completed", one["status"])
+	require.Equal(t, "ok", textOf(one))
+	n = newMessageNode(t, messageAnswer)
+	one, _ = n.both(`{"input":"hi","reasoning":{"effort":"none"},` + weatherTool + `}`)
+	require.Contains(t, thoughtsOf(one), "Need it.", "its family always thinks")
 }

@@ -36,6 +36,7 @@ type traits struct {
 	shortIDs     bool     // call ids have nine letters and digits
 	reasoningKey string   // the key of an assistant's thoughts
 	switches     []string // variables that turn thinking on and off
+	onByDefault  string   // the one of them that is true where nobody says
 	efforts      []effort
 	needsUser    bool // refuses a conversation without a user message
 	filler       string

@@ -131,7 +131,8 @@ func (v *variant) probeUser() error {
 
 func (v *variant) probeRoles() {
 	c := &v.caps
-	c.SystemRole = v.shows(nil, []turn{saySystem, sayUser}, wordSystem, wordUser)
+	c.SystemRole = v.shows(nil, []turn{saySystem, sayUser}, wordSystem, wordUser) &&
+		v.shows(nil, []turn{saySystem, sayUser, sayAnswer, sayMore}, wordSystem, wordMore)
 	c.DeveloperRole = v.mentions("developer") &&
 		v.shows(nil, []turn{{role: developer, content: wordSystem}, sayUser}, wordSystem, wordUser)
 	c.MidSystem = v.shows(nil, []turn{sayUser, sayAnswer, saySystem, sayMore}, wordUser, wordAnswer, wordSystem, wordMore)
@@ -165,6 +166,8 @@ func (v *variant) probeTools() {
 		return
 	}
 	v.traits.mappingArgs = !v.callsInText(offered)
+	// Some write the system message before a last user message only.
+	c.SystemRole = c.SystemRole && (!c.ToolRole || v.shows(offered, []turn{saySystem, sayUser, sayCall, gotOne}, wordSystem))
 	c.ParallelCalls = v.shows(offered, []turn{sayUser, sayBoth, gotOne, gotOther},
 		wordUser, wordTool, wordValue, wordOther, wordSecond) &&
 		v.shows(offered, []turn{sayUser, sayBoth, gotOne, gotOther}, wordResult, wordLast)

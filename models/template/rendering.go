@@ -92,12 +92,20 @@ func (r *rendering) env() dialect.Env {
 	return dialect.Env{Now: r.now, Spelling: &r.spelling, InJSON: r.g.inJSON}
 }
 
-// shows tells whether every text that was said stands in the rendered text. A
-// template may trim and may cut thoughts off, so only the beginning of a text
+// shows tells whether every text that was said, and every tool, stands in the
+// rendered text. A template may trim and may cut thoughts off, so only the beginning of a text
 // is looked for, and answers with thoughts in them are passed over.
 func (r *rendering) shows(text string) bool {
 	const enough = 40
-	rest := text // texts come in order, mostly
+	rest := text // texts come in order, mostly, and so do tools
+	for _, t := range r.c.Tools {
+		if i := strings.Index(rest, t.Name); i >= 0 {
+			rest = rest[i:]
+		} else if !strings.Contains(text, t.Name) && !r.g.guarded(t.Name) {
+			return false
+		}
+	}
+	rest = text
 	for _, m := range r.c.Messages {
 		s := m.Content
 		if m.Role == chat.Assistant && strings.Contains(s, "</think>") || r.g.special != nil && r.g.special(s) {

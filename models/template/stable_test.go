@@ -58,7 +58,10 @@ func TestTurnsArePrefixesOfLaterTurns(t *testing.T) {
 			require.Equal(t, -1, turn, "%s: %q then %q", name, before, after)
 		}
 	}
-	// This one moves the system text to the last user message.
-	turn, _, _ := firstChange(t, load(t, "alternating"), nil, false)
+	// This one would move the system text to the last user message, and does move
+	// the tools.
+	turn, before, after := firstChange(t, load(t, "alternating"), nil, false)
+	require.Equal(t, -1, turn, "%q then %q", before, after)
+	turn, _, _ = firstChange(t, load(t, "alternating"), []chat.Tool{someTool}, false)
 	require.NotEqual(t, -1, turn)
 }

@@ -1,7 +1,9 @@
 package template
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ardanlabs/jinja"
 
@@ -26,13 +28,16 @@ var effortVariables = []string{"reasoning_effort", "thinking_effort"}
 
 // levels that templates know, weakest first. The middle three are common
 // property; the others count only where a template names them.
-var levels = []string{"none", "no_think", "minimal", "low", "medium", "high", "xhigh", "max"}
+var levels = []string{"none", "no_think", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"}
 
 var commonLevels = []string{"low", "medium", "high"}
 
 // setThinking sets the switches and efforts that the conversation asks for.
 func (v *variant) setThinking(vars map[string]dialect.Value, c *chat.Conversation) {
 	if c.Thinking == nil && c.Effort == "" {
+		if v.traits.onByDefault != "" {
+			vars[v.traits.onByDefault] = jinja.NewBool(true)
+		}
 		return
 	}
 	on := c.Effort != "none"
@@ -77,6 +82,14 @@ func (e effort) nearest(level string) string {
 	return best
 }
 
+// closesUnasked tells a template that ends the thoughts it has opened unless a
+// switch is true, and does not say what holds where nobody sets it: its author
+// counts on a caller who does, and the model is one that thinks.
+func (v *variant) closesUnasked(name, on, off string) bool {
+	saysSo := regexp.MustCompile(regexp.QuoteMeta(name) + `\s*(is\b|\|\s*default)`).MatchString(v.source)
+	return len(off) > len(on) && strings.HasPrefix(off, on) && !saysSo
+}
+
 // findSwitches tries which variables change the prompt.
 func (v *variant) findSwitches() {
 	with := func(name string, value dialect.Value) (string, bool) {
@@ -91,6 +104,9 @@ func (v *variant) findSwitches() {
 		off, okOff := with(s.name, s.off)
 		if okOn && okOff && on != off {
 			v.traits.switches = append(v.traits.switches, s.name)
+		}
+		if unset, ok := with("", jinja.Undefined()); ok && unset == off && v.closesUnasked(s.name, on, off) {
+			v.traits.onByDefault = s.name
 		}
 	}
 	for _, name := range effortVariables {

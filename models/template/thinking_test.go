@@ -26,6 +26,7 @@ func TestThinkingSwitches(t *testing.T) {
 		"effort":           {chat.Conversation{Effort: "high"}, "True high"},
 		"effort none":      {chat.Conversation{Effort: "none"}, "False minimal"},
 		"effort too high":  {chat.Conversation{Effort: "xhigh"}, "True high"},
+		"effort ultra":     {chat.Conversation{Effort: "ultra"}, "True high"},
 		"effort minimal":   {chat.Conversation{Effort: "minimal"}, "True minimal"},
 		"unknown effort":   {chat.Conversation{Effort: "weird"}, "True weird"},
 		"off despite":      {chat.Conversation{Thinking: &off, Effort: "high"}, "False minimal"},
@@ -35,6 +36,28 @@ func TestThinkingSwitches(t *testing.T) {
 			c.c.Messages = []chat.Message{says(chat.User, "Hi")}
 			require.Equal(t, "Hi "+c.want, text(t, tm, c.c))
 		})
+	}
+}
+
+// A template that closes the thoughts unless it is told otherwise is told, as long
+// as it doesn't say itself what nobody's saying means.
+func TestThinkingByDefault(t *testing.T) {
+	on, off := true, false
+	const head = "{{ messages[0].content }} <think>"
+	for source, want := range map[string][3]string{
+		head + "{% if not enable_thinking %}</think>{% endif %}":                                                          {"", "", "</think>"},
+		head + "{% if not enable_thinking | default(false) %}</think>{% endif %}":                                         {"</think>", "", "</think>"},
+		head + "{% if enable_thinking is not defined or not enable_thinking %}</think>{% endif %}":                        {"</think>", "", "</think>"},
+		head + "{% if not thinking %}</think>{% endif %}":                                                                 {"", "", "</think>"},
+		"{{ messages[0].content }} <think>{% if enable_thinking %}hm{% else %}</think>{% endif %}":                        {"</think>", "hm", "</think>"},
+		"{{ messages[0].content }} <think>{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}": {"", "", "</think>"},
+	} {
+		tm, err := New(source, Options{})
+		require.NoError(t, err)
+		for i, thinking := range []*bool{nil, &on, &off} {
+			c := chat.Conversation{Messages: []chat.Message{says(chat.User, "Hi")}, Thinking: thinking}
+			require.Equal(t, "Hi <think>"+want[i], text(t, tm, c), source)
+		}
 	}
 }
 

@@ -179,6 +179,15 @@ func (f *Format) EndThoughts() string {
 	return "\n" + f.Reasoning[0].End + "\n\n"
 }
 
+// BeginAnswer is EndThoughts for a model that has come back to its thoughts: where
+// the family has a header for that, the answer has begun, too.
+func (f *Format) BeginAnswer() string {
+	if f.Messages != nil && len(f.Reasoning) > 0 {
+		return f.Messages.between() + f.Messages.Say
+	}
+	return f.EndThoughts()
+}
+
 // headed says that a header of a message begins a block, and no marker.
 func (f *Format) headed(b *Block) bool { return f.Messages != nil && b.Style != Tagged }
 

@@ -113,6 +113,8 @@ func callOf(name, args string) chat.Call {
 	return chat.Call{ID: id, Name: name, Arguments: args}
 }
 
+var firstCall = callOf(firstName, `{"`+firstKey+`": "`+firstValue+`"}`)
+
 func asks() chat.Message { return chat.Message{Role: chat.User, Content: askWord} }
 
 // offered is a tool that no sample calls, so that the names of samples stand
@@ -142,18 +144,18 @@ func (p *prober) calls(calls ...chat.Call) sample {
 func (p *prober) ask() error {
 	p.open = p.after(true)
 	p.text = p.after(false, chat.Message{Role: chat.Assistant, Content: sayWord})
-	first := callOf(firstName, `{"`+firstKey+`": "`+firstValue+`"}`)
-	p.one = p.calls(first)
+	p.one = p.calls(firstCall)
 	if !strings.Contains(string(p.one), firstName) || !strings.Contains(string(p.one), firstValue) {
 		return errNoCall
 	}
-	p.two = p.calls(first, callOf(otherName, `{"`+firstKey+`": "`+otherValue+`"}`))
+	p.two = p.calls(firstCall, callOf(otherName, `{"`+firstKey+`": "`+otherValue+`"}`))
 	if !strings.Contains(string(p.two), firstName) || !strings.Contains(string(p.two), otherName) {
 		p.two = ""
 	}
 	p.none = p.calls(callOf(firstName, `{}`))
 	p.keys = p.calls(callOf(firstName, `{"`+firstKey+`": "`+firstValue+`", "`+otherKey+`": "`+otherValue+`"}`))
 	p.number = p.calls(callOf(firstName, `{"`+numberKey+`": `+someNumber+`}`))
+	p.leaveEmptyThoughts()
 	return nil
 }
 

@@ -26,7 +26,7 @@ type Script struct {
 
 	mu      sync.Mutex
 	answer  string
-	then    string // what follows inserted tokens
+	then    []string // what follows inserted tokens, each time
 	prompts []string
 	params  []engine.SamplerParams
 	begun   map[*enginetest.Sampler][]engine.Token
@@ -55,11 +55,12 @@ func (s *Script) Say(answer string) {
 	s.answer = answer
 }
 
-// SayThen is what the model goes on with behind tokens that were inserted.
-func (s *Script) SayThen(text string) {
+// SayThen is what the model goes on with behind tokens that were inserted, the
+// first time and so on; the last text stands for all that follow.
+func (s *Script) SayThen(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.then = text
+	s.then = texts
 }
 
 // LastPrompt is what the engine saw last; "" before the first.
@@ -94,12 +95,26 @@ func (s *Script) next(history []engine.Token, sampler *enginetest.Sampler) engin
 	}
 	from := len(sampler.Prompt)
 	if n := len(sampler.Inserted); n > 0 {
-		answer, from = s.encode(s.then), from+sampler.Inserted[n-1]+1
+		answer, from = nil, from+sampler.Inserted[n-1]+1
+		if times := runs(sampler.Inserted); len(s.then) > 0 {
+			answer = s.encode(s.then[min(times, len(s.then))-1])
+		}
 	}
 	if i := len(history) - from; i < len(answer) {
 		return answer[i]
 	}
 	return EOG
+}
+
+// runs counts the runs of consecutive numbers.
+func runs(list []int) int {
+	n := 0
+	for i := range list {
+		if i == 0 || list[i] != list[i-1]+1 {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Script) encode(text string) []engine.Token {
