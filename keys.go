@@ -54,6 +54,7 @@ func addKeyCommand(file *string) *cobra.Command {
 	f.IntVar(&k.RequestsPerMinute, "requests-per-minute", 0, "0: no limit")
 	f.IntVar(&k.TokensPerMinute, "tokens-per-minute", 0, "0: no limit")
 	f.IntVar(&k.Concurrency, "concurrency", 0, "requests at once; 0: no limit")
+	f.Float64Var(&k.Weight, "weight", 0, "share of a busy node beside other keys; 0: 1, as all others")
 	f.Int64Var(&balance, "balance", -1, "`tokens` it may spend in all; -1: no limit")
 	f.Float64Var(&price.Input, "price-input", 1, "balance that a token of input costs")
 	f.Float64Var(&price.Cached, "price-cached", 1, "the same for input that the prefix cache held")
@@ -146,7 +147,7 @@ func listKeysCommand(file, ledger *string) *cobra.Command {
 				return err
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tID\tMODELS\tREQUESTS/MIN\tTOKENS/MIN\tCONCURRENCY\tGRANTED\tSPENT")
+			fmt.Fprintln(w, "NAME\tID\tMODELS\tREQUESTS/MIN\tTOKENS/MIN\tCONCURRENCY\tWEIGHT\tGRANTED\tSPENT")
 			for _, k := range list {
 				granted, used := "-", "-"
 				if k.Balance != nil {
@@ -155,8 +156,8 @@ func listKeysCommand(file, ledger *string) *cobra.Command {
 						used = "(node runs)"
 					}
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.Hash.Owner(), cmp.Or(strings.Join(k.Models, ","), "all"),
-					orDash(k.RequestsPerMinute), orDash(k.TokensPerMinute), orDash(k.Concurrency), granted, used)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\n", k.Name, k.Hash.Owner(), cmp.Or(strings.Join(k.Models, ","), "all"),
+					orDash(k.RequestsPerMinute), orDash(k.TokensPerMinute), orDash(k.Concurrency), cmp.Or(k.Weight, 1), granted, used)
 			}
 			return w.Flush()
 		},

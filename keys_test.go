@@ -18,7 +18,7 @@ func TestKeysCommand(t *testing.T) {
 		require.Equal(t, want, code, stderr)
 		return stdout, stderr
 	}
-	out, _ := do(exitOK, "", "add", "alice", "--models", "m", "--requests-per-minute", "60", "--concurrency", "2", "--balance", "1000", "--price-cached", "0.1")
+	out, _ := do(exitOK, "", "add", "alice", "--models", "m", "--requests-per-minute", "60", "--concurrency", "2", "--weight", "0.5", "--balance", "1000", "--price-cached", "0.1")
 	key := strings.TrimSpace(out)
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestKeysCommand(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "alice", ring.Find(key).Name())
 	out, _ = do(exitOK, "", "list")
-	require.Regexp(t, `alice +\w{16} +m +60 +- +2 +1000 +\(node runs\)`, out)
+	require.Regexp(t, `alice +\w{16} +m +60 +- +2 +0.5 +1000 +\(node runs\)`, out)
 	require.NoError(t, ring.Close())
 	out, _ = do(exitOK, "", "list")
 	require.Regexp(t, `alice .* 1000 +0\n`, out)

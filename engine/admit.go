@@ -13,6 +13,9 @@ import (
 func (e *Engine) receive() bool {
 	for {
 		e.mu.Lock()
+		for _, s := range e.inbox {
+			e.fair.join(s)
+		}
 		e.waiting = append(e.waiting, e.inbox...)
 		clear(e.inbox)
 		e.inbox = e.inbox[:0]
@@ -61,21 +64,29 @@ func (e *Engine) endStale(all error) {
 	}
 }
 
-// admit starts waiting requests in order of arrival. Only those that wait for
-// another one to compute the head they share are passed.
+// admit starts waiting requests in fair order, which is that of arrival for those
+// of one tenant. Only those that wait for another one to compute the head they
+// share are passed.
 func (e *Engine) admit() {
-	for i := 0; i < len(e.waiting) && len(e.running) < e.config.MaxRunning; {
-		s := e.waiting[i]
+	if len(e.waiting) == 0 {
+		return
+	}
+	e.fair.rewind()
+	for len(e.running) < e.config.MaxRunning {
+		s := e.fair.next(e.waiting)
+		if s == nil {
+			break
+		}
 		m, ready := e.match(s)
 		if !ready {
-			i++
 			continue
 		}
 		if !e.fits(s, m) || !e.start(s, m) {
-			return
+			break
 		}
-		e.waiting = slices.Delete(e.waiting, i, i+1)
+		s.queued = false
 	}
+	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return !s.queued })
 }
 
 // match looks for a prefix to reuse. It is not ready while a running sequence is
@@ -141,6 +152,7 @@ func (e *Engine) start(s *sequence, m match) bool {
 		return true
 	}
 	s.started = e.now
+	s.charge(float64(s.pending()) * promptPrice)
 	e.stats.PromptTokens += uint64(len(s.tokens))
 	e.stats.PrefixQueries += uint64(len(s.tokens))
 	e.stats.CachedTokens += uint64(cached)

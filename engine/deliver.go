@@ -51,6 +51,7 @@ func (e *Engine) sampled(s *sequence, o *Output) bool {
 	s.out++
 	s.last = e.now
 	e.stats.GeneratedTokens++
+	s.charge(outputPrice)
 	if s.out == 1 {
 		s.first = e.now
 		s.stream.update(func(r *Result) {
@@ -92,6 +93,7 @@ func (e *Engine) insert(s *sequence, tokens []Token) error {
 	s.tokens = append(s.tokens, tokens...)
 	s.out += len(tokens)
 	e.stats.GeneratedTokens += uint64(len(tokens))
+	s.charge(float64(len(tokens)) * promptPrice)
 	for _, t := range tokens {
 		s.stream.push(Output{Token: t}, false)
 	}
@@ -107,6 +109,7 @@ func (e *Engine) end(s *sequence, reason Reason, err error) {
 	}
 	s.unwatch()
 	s.request.Sampler.Close()
+	e.fair.leave(s)
 	e.stats.Finished++
 	switch reason {
 	case ReasonCancelled, ReasonDeadline:
@@ -158,7 +161,7 @@ func (e *Engine) giveWay() {
 // its place by arrival. It keeps its tokens and its sampler.
 func (e *Engine) requeue(s *sequence) {
 	e.coming.remove(&s.coming)
-	s.kv = nil
+	s.kv, s.queued = nil, true
 	e.stats.Preemptions++
 	s.stream.update(func(r *Result) { r.Preemptions++ })
 	at, _ := slices.BinarySearchFunc(e.waiting, s.arrival, func(w *sequence, a uint64) int { return int(w.arrival) - int(a) })

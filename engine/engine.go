@@ -45,6 +45,8 @@ type Engine struct {
 	running  []*sequence      // in order of arrival
 	pending  []int
 	shares   []share
+	fair     fairness
+	turns    []int
 	rowCap   int // rows of a step after the backend found no room; 0 = no cap
 	failures int // failed steps in a row
 	drafts   drafts
@@ -129,7 +131,7 @@ func (e *Engine) newSequence(r Request) (*sequence, error) {
 			return nil, err
 		}
 	}
-	s := &sequence{request: r, maxOut: r.MaxTokens, submitted: time.Now()}
+	s := &sequence{request: r, queued: true, maxOut: r.MaxTokens, submitted: time.Now()}
 	s.tokens = append(make([]Token, 0, len(r.Prompt)+min(r.MaxTokens, 1024)), r.Prompt...)
 	s.request.Prompt = nil
 	s.stream = &Stream{engine: e, signal: make(chan struct{}, 1)}

@@ -41,7 +41,8 @@ func (e *Engine) plan() []share {
 			}
 		}
 		b := e.budget(decoding)
-		e.shares = plan(e.shares[:0], e.pending, b)
+		e.turns = e.fair.turns(e.turns[:0], e.running)
+		e.shares = plan(e.shares[:0], e.pending, e.turns, b)
 		rows := 0
 		for _, sh := range e.shares {
 			rows += sh.rows

@@ -20,6 +20,10 @@ type Request struct {
 	Logprobs int
 	// CacheSalt separates prefix caches: only requests with the same salt share.
 	CacheSalt string
+	// Tenant is who is charged for the request: while several have requests, who
+	// was served least by Weight (0 = 1) goes first.
+	Tenant string
+	Weight float64
 	// Insert is asked about each sampled token but the last. What it returns
 	// follows that token as if it had been sampled, as far as MaxTokens has room,
 	// and the sampler is told. It runs on the engine's goroutine, so it must be

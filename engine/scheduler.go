@@ -17,9 +17,10 @@ type share struct{ seq, rows int }
 // plan spends the budget on sequences, given as their pending token counts,
 // oldest first. Decode rows come first. Of the prefill, up to half goes to whoever
 // has least left, so that a short prompt isn't stuck behind a long one, and the
-// rest in order of arrival, so that a long one isn't starved by short ones. The
-// shares come out decode first, each kind oldest first.
-func plan(dst []share, pending []int, b budget) []share {
+// rest by turn, so that a long one isn't starved by short ones: in the order of the
+// indices in turns, or, where that is empty, of arrival. The shares come out
+// decode first.
+func plan(dst []share, pending, turns []int, b budget) []share {
 	room := min(b.rows, b.cells)
 	shortest := -1
 	for i, n := range pending {
@@ -37,7 +38,12 @@ func plan(dst []share, pending []int, b budget) []share {
 	}
 	head := min(pending[shortest], room/2)
 	room -= head
-	for i, n := range pending {
+	for at := range pending {
+		i := at
+		if len(turns) > 0 {
+			i = turns[at]
+		}
+		n := pending[i]
 		if n <= 1 {
 			continue
 		}

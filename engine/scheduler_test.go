@@ -39,9 +39,15 @@ func TestPlan(t *testing.T) {
 		"no cells":                           {[]int{1, 500}, with(func(b *budget) { b.cells = 0 }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, plan(nil, c.pending, c.budget))
+			require.Equal(t, c.want, plan(nil, c.pending, nil, c.budget))
 		})
 	}
+}
+
+// The oldest needs not be the next.
+func TestPlanByTurn(t *testing.T) {
+	b := budget{rows: 100, cells: 1000, prefill: 64}
+	require.Equal(t, []share{{3, 1}, {2, 32}, {1, 32}}, plan(nil, []int{500, 200, 400, 1}, []int{2, 0, 3, 1}, b))
 }
 
 // Whatever the mix, a plan keeps to its budget, leaves no row unused that could
@@ -64,7 +70,7 @@ func FuzzPlan(f *testing.F) {
 		}
 		got := map[int]int{}
 		d, p := 0, 0
-		for _, s := range plan(nil, pending, b) {
+		for _, s := range plan(nil, pending, nil, b) {
 			require.NotContains(t, got, s.seq)
 			require.Positive(t, s.rows)
 			require.LessOrEqual(t, s.rows, pending[s.seq])

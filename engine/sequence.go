@@ -8,6 +8,8 @@ type sequence struct {
 	stream  *Stream
 	request Request
 	arrival uint64
+	tenant  *tenant
+	queued  bool
 	tokens  []Token   // the prompt, then what was sampled or inserted
 	kv      *resident // nil while it waits
 	maxOut  int

@@ -34,6 +34,7 @@ func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *ex
 	r := engine.Request{
 		ID: id, Prompt: j.tokens, MaxTokens: limit, Sampler: sampler, Insert: insert,
 		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
+		Tenant: ex.owner, Weight: ex.key.Weight(),
 	}
 	if s.cfg.CacheIsolation {
 		r.CacheSalt = ex.owner + "\x00" + r.CacheSalt

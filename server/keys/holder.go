@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,6 +69,16 @@ func (h *Holder) Name() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.key.Name
+}
+
+// Weight is its share of a busy node beside other keys.
+func (h *Holder) Weight() float64 {
+	if h == nil {
+		return 1
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return cmp.Or(h.key.Weight, 1)
 }
 
 // Owner tells holders apart without giving keys away.

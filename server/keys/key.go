@@ -19,6 +19,7 @@ type Key struct {
 	RequestsPerMinute int      `yaml:"requests-per-minute,omitempty"`
 	TokensPerMinute   int      `yaml:"tokens-per-minute,omitempty"`
 	Concurrency       int      `yaml:"concurrency,omitempty"` // requests at once
+	Weight            float64  `yaml:"weight,omitempty"`      // share of a busy node beside other keys; 0 = 1
 	Balance           *Balance `yaml:"balance,omitempty"`
 }
 
@@ -64,6 +65,7 @@ const MaxGranted = 1 << 50
 const (
 	maxCount  = 1 << 31
 	maxWeight = 1000
+	minWeight = 0.001
 )
 
 // check says what is wrong with an entry.
@@ -81,6 +83,9 @@ func (k *Key) check() error {
 		if c.value < 0 || c.value > maxCount {
 			return fmt.Errorf("key %s: %s is %d, want 0 to %d", k.Name, c.name, c.value, maxCount)
 		}
+	}
+	if !(k.Weight == 0 || k.Weight >= minWeight && k.Weight <= maxWeight) { // NaN is refused, too
+		return fmt.Errorf("key %s: weight is %g, want %g to %d", k.Name, k.Weight, minWeight, maxWeight)
 	}
 	if b := k.Balance; b != nil {
 		if b.Granted < 0 || b.Granted > MaxGranted {

@@ -250,6 +250,7 @@ func TestFileSaysWhatIsWrong(t *testing.T) {
 		"twice":         {"keys: [{name: a, " + hash + "}, {name: b, " + hash + "}]", "twice"},
 		"negative":      {"keys: [{name: a, " + hash + ", concurrency: -1}]", "concurrency"},
 		"balance":       {"keys: [{name: a, " + hash + ", balance: {granted: -1}}]", "granted"},
+		"weight":        {"keys: [{name: a, " + hash + ", weight: -2}]", "weight"},
 		"price":         {"keys: [{name: a, " + hash + ", balance: {granted: 1, price: {input: .nan}}}]", "price"},
 	} {
 		_, err := parse([]byte(row.text))
@@ -261,7 +262,7 @@ func TestFileSaysWhatIsWrong(t *testing.T) {
 func TestEditIsWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	want := Key{
-		Name: "a", Hash: HashOf("k"), Models: []string{"m"}, RequestsPerMinute: 1, TokensPerMinute: 2, Concurrency: 3,
+		Name: "a", Hash: HashOf("k"), Models: []string{"m"}, RequestsPerMinute: 1, TokensPerMinute: 2, Concurrency: 3, Weight: 0.5,
 		Balance: &Balance{Granted: 4, Price: Price{1, 0.1, 4}},
 	}
 	write(t, path, want)
