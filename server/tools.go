@@ -124,7 +124,7 @@ func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 		t.Parameters = patternParameters(definition)
 		t.Grammar, err = f.schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: true})
 	} else {
-		t.Grammar, err = f.schemas.Remember(syntax, definition, func() (*schema.Compiled, error) {
+		t.Grammar, err = f.schemas.Remember(syntax, []byte(definition), func() (*schema.Compiled, error) {
 			return lark.Compile(definition, customInput)
 		})
 	}

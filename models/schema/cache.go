@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"sync"
 )
 
@@ -36,19 +35,18 @@ func NewCache(limit int) *Cache {
 
 // Compile is the package's Compile, remembered, errors included.
 func (c *Cache) Compile(schema json.RawMessage, o Options) (*Compiled, error) {
-	return c.Remember(fmt.Sprint(o), string(schema), func() (*Compiled, error) { return Compile(schema, o) })
+	return c.Remember(fmt.Sprint(o), schema, func() (*Compiled, error) { return Compile(schema, o) })
 }
 
 // Remember returns what a source compiled to when it was last met under this
 // kind, errors included, or compiles it.
-func (c *Cache) Remember(kind, source string, compile func() (*Compiled, error)) (*Compiled, error) {
+func (c *Cache) Remember(kind string, source []byte, compile func() (*Compiled, error)) (*Compiled, error) {
 	if c == nil {
 		return compile()
 	}
 	h := sha256.New()
-	_, _ = io.WriteString(h, kind)
-	_, _ = h.Write([]byte{0})
-	_, _ = io.WriteString(h, source)
+	fmt.Fprint(h, kind, " ")
+	h.Write(source)
 	key := cacheKey(h.Sum(nil))
 	if e := c.lookup(key); e != nil {
 		return e.c, e.err

@@ -56,8 +56,9 @@ type compiler struct {
 	anchors map[string]node
 	names   map[string]string // key of a conj → its rule
 	ids     map[*value]int
-	pending map[string]bool // rules being written → referred to meanwhile
-	cyclic  bool            // some rule contains itself
+	written map[string]string // expressions of texts and numbers, see once
+	pending map[string]bool   // rules being written → referred to meanwhile
+	cyclic  bool              // some rule contains itself
 	relaxed []*Error
 	steps   int
 	depth   int
@@ -89,7 +90,7 @@ func compile(schema json.RawMessage, o Options) (*Compiled, error) {
 	c := &compiler{
 		opt: o, root: root, b: newBuilder(prefix(schema, o)), flats: map[*value][]flat{},
 		open: map[*value]bool{}, names: map[string]string{}, ids: map[*value]int{},
-		pending: map[string]bool{},
+		pending: map[string]bool{}, written: map[string]string{},
 	}
 	top := conj{{root, "$"}}
 	if o.Object {
@@ -186,10 +187,12 @@ func (c *Compiled) checkEnds() error {
 	return nil
 }
 
-// dedupe drops repeated schemas.
+// dedupe drops repeated schemas, and takes what a bare reference leads to for the
+// reference, so that all references to one schema share its rule.
 func (c *compiler) dedupe(all conj) conj {
 	var out conj
 	for _, n := range all {
+		n = c.target(n)
 		if !slices.ContainsFunc(out, func(o node) bool { return o.v == n.v }) {
 			out = append(out, n)
 		}
@@ -197,17 +200,33 @@ func (c *compiler) dedupe(all conj) conj {
 	return out
 }
 
+// target follows references within the schema beside which nothing else is said.
+// Faults are left to flatten.
+func (c *compiler) target(n node) node {
+	for range maxDepth {
+		if n.v.kind != kindObject || len(n.v.keys) != 1 || n.v.keys[0] != "$ref" || !strings.HasPrefix(n.v.vals[0].text, "#") {
+			return n
+		}
+		next, err := c.resolve(node{n.v.vals[0], join(n.path, "$ref")})
+		if err != nil || next.v == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
 func (c *compiler) key(all conj) string {
-	var b strings.Builder
+	var b []byte
 	for _, n := range all {
 		id, ok := c.ids[n.v]
 		if !ok {
 			id = len(c.ids)
 			c.ids[n.v] = id
 		}
-		fmt.Fprintf(&b, "%d,", id)
+		b = append(strconv.AppendInt(b, int64(id), 10), ',')
 	}
-	return b.String()
+	return string(b)
 }
 
 // body writes the alternatives of a value.

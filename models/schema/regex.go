@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp/syntax"
@@ -102,6 +103,9 @@ type subsets struct {
 	queue []subset
 	out   dfa
 	folds map[int][]runeSpan
+	key   []byte // scratch of id
+	seen  []int  // by instruction, the closure that met it last
+	round int    // counts closures
 	work  int
 	any   int // 1 + the state that accepts everything, once there is one
 }
@@ -130,16 +134,22 @@ func (m *subsets) build() (*dfa, error) {
 }
 
 func (m *subsets) id(s subset) (int, error) {
-	var key strings.Builder
-	fmt.Fprint(&key, s.first, s.pcs)
-	if id, ok := m.ids[key.String()]; ok {
+	key := m.key[:0]
+	if s.first {
+		key = append(key, '^')
+	}
+	for _, pc := range s.pcs {
+		key = binary.LittleEndian.AppendUint32(key, uint32(pc))
+	}
+	m.key = key
+	if id, ok := m.ids[string(key)]; ok {
 		return id, nil
 	}
 	id := len(m.out.states)
 	if id >= maxStates {
 		return 0, fmt.Errorf("pattern: %w", ErrTooLarge)
 	}
-	m.ids[key.String()] = id
+	m.ids[string(key)] = id
 	m.queue = append(m.queue, s)
 	m.out.states = append(m.out.states, dfaState{})
 	return id, nil
@@ -246,7 +256,9 @@ func (m *subsets) targets(live []int, match []byte) []int {
 // closure follows instructions that consume nothing. It returns those that
 // consume and whether a match is reached; end says that the text ends here.
 func (m *subsets) closure(s subset, end bool) (live []int, matched bool) {
-	seen := make([]bool, len(m.prog.Inst))
+	if m.round++; m.seen == nil {
+		m.seen = make([]int, len(m.prog.Inst))
+	}
 	stack := slices.Clone(s.pcs)
 	if s.first {
 		stack = []int{m.prog.Start}
@@ -254,10 +266,10 @@ func (m *subsets) closure(s subset, end bool) (live []int, matched bool) {
 	for len(stack) > 0 {
 		pc := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if seen[pc] {
+		if m.seen[pc] == m.round {
 			continue
 		}
-		seen[pc] = true
+		m.seen[pc] = m.round
 		inst := &m.prog.Inst[pc]
 		switch inst.Op {
 		case syntax.InstMatch:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,36 @@ func (c *compiler) string(f *flat) (string, error) {
 	if len(f.patterns) == 0 && len(f.formats) == 0 {
 		return c.sizedString(f.minLen, f.maxLen)
 	}
+	return c.once(f.textKey(), func() (string, error) { return c.patternString(f) })
+}
+
+// once returns the expression that write gave for this key before. What was
+// relaxed or failed is written again, since each place is told of it.
+func (c *compiler) once(key string, write func() (string, error)) (string, error) {
+	if expr, ok := c.written[key]; ok {
+		return expr, nil
+	}
+	relaxed := len(c.relaxed)
+	expr, err := write()
+	if err == nil && len(c.relaxed) == relaxed {
+		c.written[key] = expr
+	}
+	return expr, err
+}
+
+// textKey is all that decides the text of a string.
+func (f *flat) textKey() string {
+	key := []string{"text", strconv.Itoa(f.minLen), strconv.Itoa(f.maxLen), strings.Join(f.formats, " ")}
+	for _, p := range f.patterns {
+		key = append(key, p.text)
+	}
+	for _, v := range f.enum {
+		key = append(key, "="+v.text)
+	}
+	return strings.Join(key, "\x00")
+}
+
+func (c *compiler) patternString(f *flat) (string, error) {
 	d, err := c.stringAutomaton(f)
 	if err != nil {
 		return "", err
@@ -181,16 +212,22 @@ func (c *compiler) number(f *flat) (string, error) {
 	if pattern == "" {
 		return "", unsatisfiable(f.path)
 	}
+	key := fmt.Sprint("number ", pattern, step)
+	return c.once(key, func() (string, error) { return c.numberText(f.path, pattern, step) })
+}
+
+// numberText writes the numbers of a pattern that step divides, if there is one.
+func (c *compiler) numberText(path, pattern string, step *big.Int) (string, error) {
 	d, err := compilePattern("^" + pattern + "$")
 	if err == nil && step != nil && step.Int64() > 1 {
 		d, err = intersect(d, multiplesOf(int(step.Int64())))
 	}
 	if err != nil {
-		return "", errorAt(f.path, "bounds: %v", err)
+		return "", errorAt(path, "bounds: %v", err)
 	}
 	reduced, ok := d.reduce()
 	if !ok {
-		return "", unsatisfiable(f.path)
+		return "", unsatisfiable(path)
 	}
 	return c.b.automaton(reduced, plainText, "")
 }
@@ -271,9 +308,11 @@ func (c *compiler) literals(values []*value) ([]string, error) {
 			words = append(words, v.text)
 			continue
 		}
-		var b strings.Builder
-		v.write(&b)
-		out = append(out, quote(b.String()))
+		expr, err := c.literal(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, expr)
 	}
 	if len(words) == 0 {
 		return out, nil
@@ -288,4 +327,34 @@ func (c *compiler) literals(values []*value) ([]string, error) {
 	}
 	expr, err := c.b.automaton(reduced, jsonString, quote(`"`))
 	return append([]string{`"\"" ` + expr}, out...), err
+}
+
+// literal writes a fixed value, with the space between its parts that objects
+// and arrays of a schema have.
+func (c *compiler) literal(v *value) (string, error) {
+	if len(v.vals) == 0 { // no list, or an empty one
+		var b strings.Builder
+		v.write(&b)
+		return quote(b.String()), nil
+	}
+	open, shut := "[", "]"
+	if v.kind == kindObject {
+		open, shut = "{", "}"
+	}
+	parts := make([]string, len(v.vals))
+	for i, item := range v.vals {
+		expr, err := c.literal(item)
+		if err != nil {
+			return "", err
+		}
+		if v.kind == kindObject {
+			expr = quote(`"`+keyText(v.keys[i])) + " " + c.b.prim("sp") + " " + expr
+		}
+		parts[i] = expr
+	}
+	expr := quote(open) + c.inner() + " " + strings.Join(parts, " "+c.comma()+" ") + c.inner() + " " + quote(shut)
+	if len(expr) > longBody {
+		return c.b.add(expr)
+	}
+	return expr, nil
 }

@@ -1,8 +1,6 @@
 package lark
 
 const (
-	upper  = `A-ZÇĞİÖŞÜ`
-	lower  = `a-zçğıöşü`
 	number = `(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`
 	float  = `(?:[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)`
 )
@@ -20,11 +18,11 @@ var common = map[string]string{
 	"NUMBER":         number,
 	"SIGNED_NUMBER":  `[+-]?` + number,
 	"ESCAPED_STRING": `"(?:[^"\\\n]|\\[^\n])*"`,
-	"LCASE_LETTER":   `[` + lower + `]`,
-	"UCASE_LETTER":   `[` + upper + `]`,
-	"LETTER":         `[` + upper + lower + `]`,
-	"WORD":           `[` + upper + lower + `]+`,
-	"CNAME":          `[_` + upper + lower + `][_` + upper + lower + `0-9]*`,
+	"LCASE_LETTER":   `[a-z]`,
+	"UCASE_LETTER":   `[A-Z]`,
+	"LETTER":         `[A-Za-z]`,
+	"WORD":           `[A-Za-z]+`,
+	"CNAME":          `[_A-Za-z][_A-Za-z0-9]*`,
 	"WS_INLINE":      `[ \t]+`,
 	"WS":             `[ \t\f\r\n]+`,
 	"CR":             `\r`,
