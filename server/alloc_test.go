@@ -45,6 +45,6 @@ func BenchmarkMetricsPage(b *testing.B) {
 	m := newMetrics()
 	b.ReportAllocs()
 	for b.Loop() {
-		m.build(nil, nil, time.Now())
+		m.build(nil, nil, nil, time.Now())
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"quern/engine"
 	"quern/server/keys"
+	"quern/server/store"
 )
 
 // pageLife is how long a rendered page of metrics is given out again. Routers
@@ -60,22 +61,22 @@ func (s *Server) metricsPage(c *gin.Context) {
 	if s.cfg.MetricsByKey {
 		holders = s.keys.Named()
 	}
-	c.Data(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", s.metrics.render(s.model.Load(), holders))
+	c.Data(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", s.metrics.render(s.model.Load(), holders, s.cfg.Store))
 }
 
 // render returns the page; it is not changed afterwards.
-func (m *metrics) render(model *Model, holders []*keys.Holder) []byte {
+func (m *metrics) render(model *Model, holders []*keys.Holder, responses *store.Store) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); m.page == nil || now.Sub(m.rendered) > pageLife {
-		m.page, m.rendered = m.build(model, holders, now), now
+		m.page, m.rendered = m.build(model, holders, responses, now), now
 	}
 	return m.page
 }
 
 // build spells out every family, also those that are zero: routers log an error
 // for each one that is missing.
-func (m *metrics) build(model *Model, holders []*keys.Holder, now time.Time) []byte {
+func (m *metrics) build(model *Model, holders []*keys.Holder, responses *store.Store, now time.Time) []byte {
 	var stats engine.Stats
 	name, block := "", 1
 	if model != nil {
@@ -118,7 +119,28 @@ func (m *metrics) build(model *Model, holders []*keys.Holder, now time.Time) []b
 	p.histogram("vllm:request_prefill_time_seconds", "From the start to the first token.", m.prefill)
 	p.histogram("vllm:request_decode_time_seconds", "From the first token to the last.", m.decode)
 	p.usageByKey(holders)
+	p.stored(responses)
 	return p.out
+}
+
+// stored tells what the store of responses holds and has done; nothing without one.
+func (p *page) stored(responses *store.Store) {
+	if responses == nil {
+		return
+	}
+	c := responses.Counts()
+	p.gauge("quern:store_responses", "Responses in the store.", float64(c.Records))
+	p.gauge("quern:store_bytes", "Their bytes, compressed.", float64(c.Bytes))
+	p.gauge("quern:store_max_bytes", "How many bytes they may be; 0 is no limit.", float64(c.MaxBytes))
+	p.head("quern:store_lookups_total", "counter", "Responses looked up, those of a conversation one by one.")
+	p.line("quern:store_lookups_total", `,result="hit"`, float64(c.Hits))
+	p.line("quern:store_lookups_total", `,result="miss"`, float64(c.Misses))
+	p.counter("quern:store_writes_total", "Responses written to the store.", c.Written)
+	p.head("quern:store_evictions_total", "counter", "Responses that have left the store, by why.")
+	p.line("quern:store_evictions_total", `,reason="expired"`, float64(c.Expired))
+	p.line("quern:store_evictions_total", `,reason="displaced"`, float64(c.Displaced))
+	p.line("quern:store_evictions_total", `,reason="deleted"`, float64(c.Deleted))
+	p.counter("quern:store_failures_total", "Responses that could not be written or read.", c.Failed)
 }
 
 // page is a page of metrics in the Prometheus text format.

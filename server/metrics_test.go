@@ -46,11 +46,11 @@ func TestMetrics(t *testing.T) {
 
 func TestTheMetricsPageIsKeptForAMoment(t *testing.T) {
 	m := newMetrics()
-	a := m.render(nil, nil)
+	a := m.render(nil, nil, nil)
 	m.ttft.observe(time.Second)
-	require.Equal(t, string(a), string(m.render(nil, nil)))
+	require.Equal(t, string(a), string(m.render(nil, nil, nil)))
 	time.Sleep(2 * pageLife)
-	require.NotEqual(t, string(a), string(m.render(nil, nil)))
+	require.NotEqual(t, string(a), string(m.render(nil, nil, nil)))
 }
 
 func TestHistogram(t *testing.T) {
@@ -65,4 +65,26 @@ x_sum{a="b"} 4.15
 x_count{a="b"} 4
 `, string(h.append(nil, "x", `a="b"`)))
 	require.Equal(t, 1037500*time.Microsecond, h.mean())
+}
+
+func TestMetricsOfTheStore(t *testing.T) {
+	n := storing(t, "hello")
+	first := n.create(`{"input":"hi"}`)["id"].(string)
+	n.create(`{"input":"hi","previous_response_id":"` + first + `"}`)
+	n.fetched("GET", "/v1/responses/resp_none", 404)
+	n.fetched("DELETE", "/v1/responses/"+first, 200)
+	_, page := n.do("GET", "/metrics", "")
+	for name, value := range map[string]string{
+		`responses{`: "1", `writes_total{`: "2", `failures_total{`: "0", `max_bytes{`: "0",
+		`lookups_total{model_name="test-model",result="hit"`: "1", `lookups_total{model_name="test-model",result="miss"`: "1",
+		`evictions_total{model_name="test-model",reason="deleted"`: "1", `evictions_total{model_name="test-model",reason="expired"`: "0",
+		`evictions_total{model_name="test-model",reason="displaced"`: "0",
+	} {
+		_, rest, found := strings.Cut(page, "\nquern:store_"+name)
+		require.True(t, found, name)
+		require.Regexp(t, `^[^\n]*} `+value+`\n`, rest, name)
+	}
+	require.Regexp(t, `quern:store_bytes{[^}]*} [1-9]`, page)
+	_, page = newNode(t, "hi").do("GET", "/metrics", "")
+	require.NotContains(t, page, "quern:store_")
 }

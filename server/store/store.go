@@ -41,7 +41,19 @@ type Store struct {
 	keeper keeper
 	index  map[string]*list.Element // of *entry
 	order  *list.List               // least recently used first
-	bytes  int64
+	counts Counts
+}
+
+// Counts is what a store holds, and what has become of records since it was
+// opened.
+type Counts struct {
+	Records         int
+	Bytes, MaxBytes int64 // packed, with their keys; MaxBytes 0 is no limit
+
+	Hits, Misses       uint64 // of Get
+	Written, Deleted   uint64
+	Expired, Displaced uint64 // gone for their age, or to make room
+	Failed             uint64 // records that could not be written or read
 }
 
 // entry is what the index knows of a record.
@@ -66,18 +78,22 @@ func key(owner, id string) string { return owner + "\x00" + id }
 func (s *Store) Put(r *Record) error {
 	k, packed, now := key(r.Owner, r.ID), r.pack(), s.opts.Now()
 	size := int64(len(k) + len(packed))
-	if s.opts.MaxBytes > 0 && size > s.opts.MaxBytes {
-		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, s.opts.MaxBytes)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.opts.MaxBytes > 0 && size > s.opts.MaxBytes {
+		s.counts.Failed++
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, s.opts.MaxBytes)
+	}
 	s.forget(k)
 	if err := s.makeRoom(size, now); err != nil {
+		s.counts.Failed++
 		return err
 	}
 	if err := s.keeper.put(k, packed, now); err != nil {
+		s.counts.Failed++
 		return fmt.Errorf("keep a response: %w", err)
 	}
+	s.counts.Written++
 	s.note(&entry{key: k, size: size, used: now})
 	return nil
 }
@@ -91,17 +107,21 @@ func (s *Store) Get(owner, id string) (Record, error) {
 		return Record{}, err
 	}
 	if s.index[k] == nil {
+		s.counts.Misses++
 		return Record{}, ErrNotFound
 	}
 	packed, err := s.keeper.get(k)
 	if err != nil {
+		s.counts.Failed++
 		return Record{}, fmt.Errorf("fetch a response: %w", err)
 	}
 	r, err := unpack(owner, id, packed)
 	if err != nil {
+		s.counts.Failed++
 		s.forget(k)
 		return Record{}, errors.Join(ErrNotFound, err, s.keeper.remove([]string{k}))
 	}
+	s.counts.Hits++
 	return r, nil
 }
 
@@ -136,6 +156,7 @@ func (s *Store) Delete(owner, id string) error {
 	}
 	// Out of the index even where the keeper fails: it must not come back.
 	s.forget(k)
+	s.counts.Deleted++
 	if err := s.keeper.remove([]string{k}); err != nil {
 		return fmt.Errorf("delete a response: %w", err)
 	}
@@ -144,9 +165,17 @@ func (s *Store) Delete(owner, id string) error {
 
 // Size tells how many records there are, and their bytes.
 func (s *Store) Size() (records int, bytes int64) {
+	c := s.Counts()
+	return c.Records, c.Bytes
+}
+
+// Counts tells what the store has done.
+func (s *Store) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.index), s.bytes
+	c := s.counts
+	c.Records, c.MaxBytes = len(s.index), s.opts.MaxBytes
+	return c
 }
 
 // Close ends the store.
@@ -163,7 +192,13 @@ func (s *Store) makeRoom(more int64, now time.Time) error {
 	for e := s.order.Front(); e != nil; e = s.order.Front() {
 		oldest := e.Value.(*entry)
 		expired := s.opts.TTL > 0 && now.Sub(oldest.used) >= s.opts.TTL
-		full := s.opts.MaxBytes > 0 && s.bytes+more > s.opts.MaxBytes
+		full := s.opts.MaxBytes > 0 && s.counts.Bytes+more > s.opts.MaxBytes
+		switch {
+		case expired:
+			s.counts.Expired++
+		case full:
+			s.counts.Displaced++
+		}
 		if !expired && !full {
 			break
 		}
@@ -178,12 +213,12 @@ func (s *Store) makeRoom(more int64, now time.Time) error {
 
 func (s *Store) note(e *entry) {
 	s.index[e.key] = s.order.PushBack(e)
-	s.bytes += e.size
+	s.counts.Bytes += e.size
 }
 
 func (s *Store) forget(k string) {
 	if e := s.index[k]; e != nil {
-		s.bytes -= s.order.Remove(e).(*entry).size
+		s.counts.Bytes -= s.order.Remove(e).(*entry).size
 		delete(s.index, k)
 	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
@@ -289,4 +290,31 @@ func FuzzUnpack(f *testing.F) {
 			require.Equal(t, r.Response, again.Response)
 		}
 	})
+}
+
+func TestCounts(t *testing.T) {
+	now := time.Unix(1, 0)
+	s := Memory(Options{TTL: time.Hour, MaxBytes: 600, Now: func() time.Time { return now }})
+	put := func(id string) { require.NoError(t, s.Put(&Record{ID: id, Response: noise(t, 200)})) }
+	put("a")
+	put("b")
+	put("c") // displaces a
+	_, err := s.Get("", "a")
+	require.ErrorIs(t, err, ErrNotFound)
+	_, err = s.Get("", "c")
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Put(&Record{ID: "d", Response: noise(t, 2000)}), ErrTooLarge)
+	require.NoError(t, s.Delete("", "b"))
+	now = now.Add(2 * time.Hour)
+	_, err = s.Get("", "c")
+	require.ErrorIs(t, err, ErrNotFound)
+	require.Equal(t, Counts{MaxBytes: 600, Hits: 1, Misses: 2, Written: 3, Deleted: 1, Expired: 1, Displaced: 1, Failed: 1}, s.Counts())
+}
+
+// noise does not compress.
+func noise(t *testing.T, n int) []byte {
+	out := make([]byte, n)
+	_, err := rand.Read(out)
+	require.NoError(t, err)
+	return out
 }
