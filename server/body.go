@@ -38,7 +38,9 @@ func (s *Server) readBody(c *gin.Context) (jsonvalue.Value, *requestError) {
 		return jsonvalue.Value{}, err
 	}
 	defer body.Close()
-	doc, failed := s.readAll(body, c.Request.ContentLength)
+	m := &meter{r: body, in: s.intake}
+	doc, failed := s.readAll(m, c.Request.ContentLength)
+	exchangeOf(c).held += m.held
 	if failed != nil {
 		return jsonvalue.Value{}, failed
 	}
@@ -98,6 +100,8 @@ func (s *Server) readAll(r io.Reader, announced int64) ([]byte, *requestError) {
 	n, err := io.Copy(&buf, io.LimitReader(r, s.cfg.MaxBody+1))
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, errNoIntake):
+		return nil, s.overloaded(http.StatusTooManyRequests, errNoIntake.Error())
 	case n > s.cfg.MaxBody, errors.As(err, &tooLarge):
 		return nil, s.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):

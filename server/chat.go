@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ func (s *Server) createChat(c *gin.Context) *requestError {
 	}
 	s.tellIgnored(exchangeOf(c), req.ignored)
 	out := newChatOutput(m, req, time.Now())
-	return chatParams(s.complete(c, m, out, &out.chunkWriter, func() (*job, *requestError) { return m.prepare(&req.task) }))
+	return chatParams(s.complete(c, m, out, &out.chunkWriter, func(ctx context.Context) (*job, *requestError) { return m.prepare(ctx, &req.task) }))
 }
 
 // readChat reads a request and finds its model.

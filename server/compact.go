@@ -40,7 +40,7 @@ func (s *Server) compact(c *gin.Context) *requestError {
 	kept := keptMessages(req.items)
 	plain := plainConversation(req.items)
 	m.askForNote(&req.task)
-	j, refused := m.prepare(&req.task)
+	j, refused := m.prepare(ctx, &req.task)
 	if refused != nil {
 		return refused
 	}

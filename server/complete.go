@@ -24,14 +24,14 @@ type completion interface {
 
 // complete generates the answer to a request of chat completions or of
 // completions: the way of createResponse behind the reading, with another sink.
-func (s *Server) complete(c *gin.Context, m *Model, out completion, w *chunkWriter, prepare func() (*job, *requestError)) *requestError {
+func (s *Server) complete(c *gin.Context, m *Model, out completion, w *chunkWriter, prepare func(context.Context) (*job, *requestError)) *requestError {
 	ex := exchangeOf(c)
 	ctx, leave, refused := s.enter(c)
 	if refused != nil {
 		return refused
 	}
 	defer leave()
-	j, refused := prepare()
+	j, refused := prepare(ctx)
 	if refused != nil {
 		return refused
 	}

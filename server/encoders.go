@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"runtime"
 
 	"quern/tokenizer"
@@ -17,20 +18,29 @@ type encoders chan struct{}
 func newEncoders() encoders { return make(encoders, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // enter waits for a place if the text is long, and returns what gives it back.
-func (e encoders) enter(size int) (leave func()) {
+// Those who leave meanwhile don't get one: the error is why ctx has ended.
+func (e encoders) enter(ctx context.Context, size int) (leave func(), err error) {
 	if e == nil || size < longText {
-		return func() {}
+		return func() {}, nil
 	}
-	e <- struct{}{}
-	return func() { <-e }
+	select {
+	case e <- struct{}{}:
+		return func() { <-e }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // encode makes the tokens of a prompt.
-func (m *Model) encode(segments []tokenizer.Segment) ([]tokenizer.Token, error) {
+func (m *Model) encode(ctx context.Context, segments []tokenizer.Segment) ([]tokenizer.Token, error) {
 	size := 0
 	for i := range segments {
 		size += len(segments[i].Text)
 	}
-	defer m.encoders.enter(size)()
+	leave, err := m.encoders.enter(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return m.Tokenizer.Encode(segments)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
@@ -12,18 +13,27 @@ import (
 func TestLongTextsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := make(encoders, 1)
-		leave := e.enter(longText)
-		e.enter(longText - 1)()
+		enter := func(e encoders, size int) func() {
+			leave, err := e.enter(t.Context(), size)
+			require.NoError(t, err)
+			return leave
+		}
+		leave := enter(e, longText)
+		enter(e, longText-1)()
 		entered := false
 		go func() {
-			defer e.enter(longText)()
+			defer enter(e, longText)()
 			entered = true
 		}()
 		synctest.Wait()
 		require.False(t, entered)
+		gone, cancel := context.WithCancelCause(t.Context())
+		cancel(errGivenUp)
+		_, err := e.enter(gone, longText)
+		require.ErrorIs(t, err, errGivenUp, "who has left takes no turn")
 		leave()
 		synctest.Wait()
 		require.True(t, entered)
-		encoders(nil).enter(longText)()
+		enter(nil, longText)()
 	})
 }

@@ -26,6 +26,7 @@ type exchange struct {
 	header     http.Header  // of the answer; on a socket, what the first event tells
 	model      string
 	stream     bool
+	held       int64 // bytes of its body, taken out of the intake
 	started    time.Time
 	firstToken time.Time
 	lastToken  time.Time
@@ -57,6 +58,7 @@ func (s *Server) observe(c *gin.Context) {
 		if p := recover(); p != nil {
 			s.recovered(c, ex, p)
 		}
+		s.intake.give(ex.held)
 		s.logLine(c, ex)
 	}()
 	c.Next()

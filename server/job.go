@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -29,12 +30,12 @@ type job struct {
 
 // prepare renders, compiles and encodes. It is the part of a request that costs
 // CPU outside of the engine, and runs on the goroutine of the request.
-func (m *Model) prepare(t *task) (*job, *requestError) {
+func (m *Model) prepare(ctx context.Context, t *task) (*job, *requestError) {
 	j, conversation, refused := m.draft(t)
 	if refused != nil {
 		return nil, refused
 	}
-	p, refused := m.fit(t, conversation, j.opener(m))
+	p, refused := m.fit(ctx, t, conversation, j.opener(m))
 	if refused != nil {
 		return nil, refused
 	}
@@ -78,7 +79,7 @@ type prompt struct {
 type opener func(text string) (string, *requestError)
 
 // render makes the prompt of a conversation.
-func (m *Model) render(c chat.Conversation, open opener) (prompt, *requestError) {
+func (m *Model) render(ctx context.Context, c chat.Conversation, open opener) (prompt, *requestError) {
 	rendered, err := m.Template.Render(c, m.Tokenizer.ContainsSpecial, time.Now())
 	if err != nil {
 		return prompt{}, badConversation(err)
@@ -92,11 +93,19 @@ func (m *Model) render(c chat.Conversation, open opener) (prompt, *requestError)
 		rendered.Segments = append(rendered.Segments, tokenizer.Segment{Text: opening})
 		text += opening
 	}
-	tokens, err := m.encode(rendered.Segments)
+	tokens, err := m.encode(ctx, rendered.Segments)
 	if err != nil {
-		return prompt{}, internal("the prompt can't be encoded: " + err.Error())
+		return prompt{}, notEncoded(ctx, err)
 	}
 	return prompt{text: text, tokens: tokens, length: len(tokens)}, nil
+}
+
+// notEncoded says why a prompt has no tokens.
+func notEncoded(ctx context.Context, err error) *requestError {
+	if ctx.Err() != nil {
+		return gone(err)
+	}
+	return internal("the prompt can't be encoded: " + err.Error())
 }
 
 // reading says how the lexer has to read the answer, as far as the task decides.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -28,7 +29,7 @@ func (m *Model) Render(body []byte) (Rendering, error) {
 	if refused != nil {
 		return Rendering{}, refused
 	}
-	p, refused := m.render(conversation, j.opener(m))
+	p, refused := m.render(context.Background(), conversation, j.opener(m))
 	if refused != nil {
 		return Rendering{}, refused
 	}

@@ -77,7 +77,7 @@ type turn struct {
 
 // begin makes the prompt of a request and hands it to the engine.
 func (s *Server) begin(ctx context.Context, m *Model, req *createRequest, ex *exchange) (*turn, *requestError) {
-	j, refused := m.prepare(&req.task)
+	j, refused := m.prepare(ctx, &req.task)
 	if refused != nil {
 		return nil, refused
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -96,6 +97,7 @@ type Server struct {
 	jobs     *jobs
 	seal     *seal
 	sockets  *sockets
+	intake   *intake
 	metrics  *metrics
 	handler  http.Handler
 }
@@ -108,7 +110,8 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, contract: contractNamed(cfg.Contract, cfg.Limits), older: contractNamed("", cfg.Limits), keys: cfg.Keys,
-		gate: newGate(), recent: newRecentItems(), jobs: newJobs(), seal: newSeal(cfg.SealKey), sockets: newSockets(), metrics: newMetrics(),
+		gate: newGate(), recent: newRecentItems(), jobs: newJobs(), seal: newSeal(cfg.SealKey), sockets: newSockets(),
+		intake: newIntake(cfg.MaxBody, runtime.GOMAXPROCS(0)), metrics: newMetrics(),
 	}
 	s.contract.storing = cfg.Store != nil && s.contract.name == contracts[0].name
 	s.handler = s.routes()

@@ -43,6 +43,7 @@ type socket struct {
 // message is what a client sent: a document, or why it is none.
 type message struct {
 	doc     []byte
+	held    int64 // bytes taken out of the intake
 	refused *requestError
 }
 
@@ -89,16 +90,24 @@ func (k *socket) read() (message, error) {
 	slow := time.AfterFunc(k.server.cfg.BodyTimeout, k.cancel)
 	defer slow.Stop()
 	limit := k.server.cfg.MaxBody
-	doc, err := io.ReadAll(io.LimitReader(r, limit+1))
+	in := &meter{r: io.LimitReader(r, limit+1), in: k.server.intake}
+	doc, err := io.ReadAll(in)
+	m := message{doc: doc, held: in.held}
+	if errors.Is(err, errNoIntake) {
+		m.doc, m.refused = nil, k.server.overloaded(http.StatusTooManyRequests, errNoIntake.Error())
+		_, err = io.Copy(io.Discard, in.r)
+	}
 	switch {
 	case err != nil:
+		k.server.intake.give(m.held)
 		return message{}, err
+	case m.refused != nil:
 	case int64(len(doc)) > limit:
-		return message{refused: k.server.tooLarge()}, nil
+		m.doc, m.refused = nil, k.server.tooLarge()
 	case kind != websocket.MessageText:
-		return message{refused: invalid("", codeInvalidJSON, "a message must be JSON in a text frame, this one is binary")}, nil
+		m.doc, m.refused = nil, invalid("", codeInvalidJSON, "a message must be JSON in a text frame, this one is binary")
 	}
-	return message{doc: doc}, nil
+	return m, nil
 }
 
 func (k *socket) enqueue(m message) {
@@ -123,6 +132,7 @@ func (k *socket) work() {
 			return
 		}
 		k.answer(*m)
+		k.server.intake.give(m.held)
 		<-k.slots
 	}
 }

@@ -70,10 +70,8 @@ func (s *Server) refusalOf(err error) *requestError {
 	case errors.Is(err, errNeverBegan):
 		return s.overloaded(http.StatusServiceUnavailable,
 			fmt.Sprintf("the request waited for a place for all of its %s, so busy is this node", s.cfg.RequestTimeout))
-	case errors.Is(err, errGivenUp):
-		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: codeCancelled, Message: "the response was cancelled"}
-	case errors.Is(err, errShutdown):
-		return unavailable(codeDraining, "the node is shutting down and has ended this response", retryDraining)
+	case errors.Is(err, errGivenUp), errors.Is(err, errShutdown):
+		return gone(err)
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
 		return errDraining()
 	case errors.Is(err, engine.ErrDeadline):
@@ -82,11 +80,22 @@ func (s *Server) refusalOf(err error) *requestError {
 			Message: fmt.Sprintf("the request took longer than %s", s.cfg.RequestTimeout),
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, engine.ErrCancelled):
-		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: "client_gone", Message: "the client has closed its side of the connection, so that its request was ended"}
+		return gone(err)
 	case errors.Is(err, engine.ErrEmptyPrompt):
 		return invalid("input", codeInvalidValue, "the request gives the model nothing to read")
 	}
 	return internal("the model failed on this request: " + err.Error())
+}
+
+// gone is the end of a request whose context has ended with a cause.
+func gone(cause error) *requestError {
+	switch {
+	case errors.Is(cause, errGivenUp):
+		return &requestError{Status: statusClientGone, Type: typeInvalid, Code: codeCancelled, Message: "the response was cancelled"}
+	case errors.Is(cause, errShutdown):
+		return unavailable(codeDraining, "the node is shutting down and has ended this response", retryDraining)
+	}
+	return &requestError{Status: statusClientGone, Type: typeInvalid, Code: "client_gone", Message: "the client has closed its side of the connection, so that its request was ended"}
 }
 
 // errNeverBegan says that the time of a request ran out while it was queued.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,8 +23,8 @@ func (s *Server) createText(c *gin.Context) *requestError {
 	}
 	s.tellIgnored(exchangeOf(c), req.ignored)
 	out := newTextOutput(m, req, time.Now())
-	prepare := func() (*job, *requestError) {
-		j, refused := m.prepareText(req)
+	prepare := func(ctx context.Context) (*job, *requestError) {
+		j, refused := m.prepareText(ctx, req)
 		if refused == nil && req.echo {
 			out.content = append(out.content, j.text...)
 		}

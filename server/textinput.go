@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"quern/engine"
 	"quern/models/toolcall"
 	"quern/server/jsonvalue"
@@ -107,7 +109,7 @@ func (f *fields) tokens(list []jsonvalue.Value, vocabulary int) []tokenizer.Toke
 // prepareText makes a job of a prompt that no template has touched. Spellings of
 // special tokens in it are those tokens: editors write their own templates, for
 // filling gaps above all.
-func (m *Model) prepareText(r *textRequest) (*job, *requestError) {
+func (m *Model) prepareText(ctx context.Context, r *textRequest) (*job, *requestError) {
 	j := &job{task: &r.task, text: r.prompt, tokens: r.tokens, params: r.samplerParams(), format: &toolcall.Format{}, stops: r.stops}
 	if r.tokens != nil {
 		j.text = m.Tokenizer.Detokenize(r.tokens)
@@ -123,9 +125,9 @@ func (m *Model) prepareText(r *textRequest) (*job, *requestError) {
 		if fewest := m.fewestOf(len(r.prompt) + len(r.suffix)); fewest > room {
 			return nil, tooLongRefusal(&engine.TooLongError{Prompt: fewest, Max: r.maxOutput, Limit: room})
 		}
-		tokens, err := m.encode(segments)
+		tokens, err := m.encode(ctx, segments)
 		if err != nil {
-			return nil, internal("the prompt can't be encoded: " + err.Error())
+			return nil, notEncoded(ctx, err)
 		}
 		j.tokens = tokens
 	}

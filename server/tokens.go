@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -19,7 +20,12 @@ func (s *Server) readPrompt(c *gin.Context) (*job, *requestError) {
 	if refused := s.admit(m, exchangeOf(c), req.model, &req.task); refused != nil {
 		return nil, refused
 	}
-	return m.prepare(&req.task)
+	leave, refused := s.aside(c)
+	if refused != nil {
+		return nil, refused
+	}
+	defer leave()
+	return m.prepare(c.Request.Context(), &req.task)
 }
 
 // inputTokens is POST /v1/responses/input_tokens: how long the prompt would be.
@@ -50,7 +56,12 @@ func (s *Server) renderChat(c *gin.Context) *requestError {
 	if refused != nil {
 		return chatParams(refused)
 	}
-	j, refused := m.prepare(&req.task)
+	leave, refused := s.aside(c)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	j, refused := m.prepare(c.Request.Context(), &req.task)
 	if refused != nil {
 		return chatParams(refused)
 	}
@@ -88,6 +99,11 @@ func (s *Server) tokenize(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
+	leave, refused := s.aside(c)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
 	withPieces := f.flag(fieldsOf.Get("return_token_strs"), false)
 	var tokens []tokenizer.Token
 	if !fieldsOf.Get("messages").Empty() {
@@ -98,13 +114,13 @@ func (s *Server) tokenize(c *gin.Context) *requestError {
 		if refused != nil {
 			return chatParams(refused)
 		}
-		j, refused := m.prepare(&req.task)
+		j, refused := m.prepare(c.Request.Context(), &req.task)
 		if refused != nil {
 			return chatParams(refused)
 		}
 		tokens = j.tokens
 	} else {
-		tokens = m.tokenizeText(f, body, fieldsOf)
+		tokens = m.tokenizeText(c.Request.Context(), f, body, fieldsOf)
 	}
 	if f.err != nil {
 		return f.err
@@ -120,7 +136,7 @@ func (s *Server) tokenize(c *gin.Context) *requestError {
 	return nil
 }
 
-func (m *Model) tokenizeText(f *fields, body jsonvalue.Value, fieldsOf jsonvalue.Members) []tokenizer.Token {
+func (m *Model) tokenizeText(ctx context.Context, f *fields, body jsonvalue.Value, fieldsOf jsonvalue.Members) []tokenizer.Token {
 	text, special := fieldsOf.Get("prompt"), true
 	if text.Empty() && !fieldsOf.Get("content").Empty() {
 		text, special = fieldsOf.Get("content"), false
@@ -139,7 +155,12 @@ func (m *Model) tokenizeText(f *fields, body jsonvalue.Value, fieldsOf jsonvalue
 	if f.err != nil {
 		return nil
 	}
-	defer m.encoders.enter(len(content))()
+	leave, err := m.encoders.enter(ctx, len(content))
+	if err != nil {
+		f.fail(gone(err))
+		return nil
+	}
+	defer leave()
 	tokens, err := m.Tokenizer.EncodeText(content, o)
 	if err != nil {
 		f.fail(internal("the text can't be encoded: " + err.Error()))
@@ -180,6 +201,11 @@ func (s *Server) detokenize(c *gin.Context) *requestError {
 	if refused != nil {
 		return refused
 	}
+	leave, refused := s.aside(c)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
 	list := fieldsOf.Get("tokens")
 	if list.Empty() {
 		f.missing(body, "tokens")

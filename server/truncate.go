@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"math"
 
 	"quern/engine"
@@ -10,14 +11,14 @@ import (
 // fit renders the conversation within the context window. With truncation auto
 // it leaves out the oldest turns until the prompt and the answer asked for have
 // room.
-func (m *Model) fit(t *task, c chat.Conversation, open opener) (prompt, *requestError) {
-	p, fits, refused := m.tryFit(t, c, open)
+func (m *Model) fit(ctx context.Context, t *task, c chat.Conversation, open opener) (prompt, *requestError) {
+	p, fits, refused := m.tryFit(ctx, t, c, open)
 	if refused != nil || fits {
 		return p, refused
 	}
 	least := p.length
 	if t.truncate {
-		p, fits, refused = m.shorten(t, c, open)
+		p, fits, refused = m.shorten(ctx, t, c, open)
 		if refused != nil || fits {
 			return p, refused
 		}
@@ -29,14 +30,14 @@ func (m *Model) fit(t *task, c chat.Conversation, open opener) (prompt, *request
 
 // shorten finds the least cut with which the conversation fits, by halves:
 // fewer messages make a shorter prompt.
-func (m *Model) shorten(t *task, c chat.Conversation, open opener) (best prompt, found bool, refused *requestError) {
+func (m *Model) shorten(ctx context.Context, t *task, c chat.Conversation, open opener) (best prompt, found bool, refused *requestError) {
 	cuts := cutPoints(c.Messages)
 	best.length = math.MaxInt
 	for low, high := 0, len(cuts); low < high; {
 		mid := (low + high) / 2
 		shorter := c
 		shorter.Messages = cuts[mid].apply(c.Messages)
-		p, fits, refused := m.tryFit(t, shorter, open)
+		p, fits, refused := m.tryFit(ctx, t, shorter, open)
 		switch {
 		case refused != nil:
 			return p, false, refused
@@ -55,13 +56,13 @@ func (m *Model) shorten(t *task, c chat.Conversation, open opener) (best prompt,
 // tryFit renders a conversation and says whether there is room for it and its
 // answer. One that is hopeless by its bytes is not rendered: its length is then
 // the fewest tokens that it can have.
-func (m *Model) tryFit(t *task, c chat.Conversation, open opener) (p prompt, fits bool, refused *requestError) {
+func (m *Model) tryFit(ctx context.Context, t *task, c chat.Conversation, open opener) (p prompt, fits bool, refused *requestError) {
 	room := m.Engine.MaxLength() - max(1, t.maxOutput)
 	if fewest := m.fewestTokens(c); fewest > m.Engine.MaxLength() {
 		p.length = fewest
 		return p, false, nil
 	}
-	p, refused = m.render(c, open)
+	p, refused = m.render(ctx, c, open)
 	return p, refused == nil && p.length <= room, refused
 }
 
