@@ -184,8 +184,9 @@ func (v *variant) probeCalls(offered []chat.Tool, chain []turn) (calls, results 
 	for _, way := range []traits{{}, {textArgs: true}, {shortIDs: true}, {shortIDs: true, textArgs: true}} {
 		v.traits.textArgs, v.traits.shortIDs = way.textArgs, way.shortIDs
 		text, err := v.try(true, offered, chain...)
-		if err != nil || !inOrder(text, wordUser, wordTool, wordValue) ||
-			strings.Contains(text, "'"+wordKey+"'") || strings.Contains(text, `\"`+wordValue) {
+		_, said, _ := strings.Cut(text, wordUser) // before it, tools may be listed in Python's spelling
+		if err != nil || !inOrder(said, wordTool, wordValue) ||
+			strings.Contains(said, "'"+wordKey+"'") || strings.Contains(said, `\"`+wordValue) {
 			continue
 		}
 		return true, inOrder(text, wordValue, wordResult)

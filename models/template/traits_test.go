@@ -16,6 +16,7 @@ func TestTraits(t *testing.T) {
 	odd := chat.Conversation{Messages: []chat.Message{says(chat.User, "u"), calls(chat.Call{ID: "call_1", Name: "f", Arguments: `[1]`}), result("call_1", "r")}}
 	for _, c := range []struct{ name, source, want, odd string }{
 		{"mapping", head + "{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}", `uf{"a": 1.50}r`, `uf"[1]"r`},
+		{"tools listed in Python's spelling", "{{ tools or '' }}" + head + "{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}", `uf{"a": 1.50}r`, `uf"[1]"r`},
 		{"text", head + "{{ '' + c.function.arguments }}{% endfor %}{% endfor %}", `uf{"a": 1.50}r`, `uf[1]r`},
 		{
 			"mapping or nothing", head + "{% for k, v in c.function.arguments.items() %}<{{ k }}>{{ v }}{% endfor %}{% endfor %}{% endfor %}",
