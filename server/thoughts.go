@@ -81,8 +81,9 @@ type thoughtWatch struct {
 	decoder *tokenizer.Decoder
 }
 
-// insert takes a sampled token and returns what is to follow it. A character is
-// not cut in two. A fault ends the watch and not the engine.
+// insert takes a sampled token and returns what is to follow it. Neither a
+// character nor what may be a marker is cut in two. A fault ends the watch and not
+// the engine.
 func (w *thoughtWatch) insert(sampled engine.Token) (tokens []engine.Token) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,7 +92,7 @@ func (w *thoughtWatch) insert(sampled engine.Token) (tokens []engine.Token) {
 		}
 	}()
 	w.push(sampled)
-	if !w.lexer.InReasoning() || w.lexer.ReasoningTokens() < w.limit || w.decoder.Partial() {
+	if !w.lexer.InReasoning() || w.lexer.ReasoningTokens() < w.limit || w.decoder.Partial() || w.lexer.Undecided() {
 		return nil
 	}
 	end := w.ends[min(w.ended, 1)]

@@ -106,6 +106,17 @@ func TestThoughtLimits(t *testing.T) {
 	}
 }
 
+// What may be a marker, where it is no token of its own, is not cut in two either.
+func TestThoughtsEndBesideMarkers(t *testing.T) {
+	for answer, want := range map[string][2]string{"[A]abc[/B]def[/A]x": {"abc[/B", "then"}, "[A]abc[/A]said": {"abc", "said"}} {
+		n := newNode(t, answer)
+		n.model.Format.Reasoning = []toolcall.Span{{Start: "[A]", End: "[/A]"}}
+		n.SayThen("then")
+		one, _ := n.both(`{"input":"hi","reasoning":{"max_tokens":7}}`)
+		require.Equal(t, want, [2]string{thoughtsOf(one), textOf(one)})
+	}
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // What the answer is held to holds behind thoughts that were ended.

@@ -175,6 +175,9 @@ func (l *Lexer) InReasoning() bool {
 	return l.state == inThought || l.state == inBlock && l.block.where == inThoughts
 }
 
+// Undecided says that the last bytes may be the beginning of a marker.
+func (l *Lexer) Undecided() bool { return l.hi < len(l.in) }
+
 // ReasoningTokens counts the tokens that were thoughts, their markers
 // included.
 func (l *Lexer) ReasoningTokens() int { return l.thinking }
