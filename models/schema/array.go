@@ -68,7 +68,7 @@ func (c *compiler) item(f *flat) (string, error) {
 		return "", nil
 	}
 	if len(f.items) == 0 {
-		return c.b.prim("value" + c.style()), nil
+		return c.prim("value"), nil
 	}
 	name, err := c.rule(f.items)
 	if isUnsatisfiable(err) {

@@ -56,6 +56,12 @@ func (b *builder) add(body string) (string, error) {
 	return name, b.put(name, body)
 }
 
+// append adds a rule that is the same in every grammar.
+func (b *builder) append(name, body string) {
+	b.rules = append(b.rules, Rule{name, body})
+	b.size += len(name) + len(body)
+}
+
 // prim makes sure that a rule of the fixed set and all it needs are there.
 func (b *builder) prim(name string) string {
 	if b.prims[name] {
@@ -63,8 +69,7 @@ func (b *builder) prim(name string) string {
 	}
 	b.prims[name] = true
 	p := primitives[name]
-	b.rules = append(b.rules, Rule{name, p.body})
-	b.size += len(name) + len(p.body)
+	b.append(name, p.body)
 	for _, need := range p.needs {
 		b.prim(need)
 	}
@@ -89,12 +94,16 @@ var primitives = map[string]primitive{
 	"esc": {`["\\/bfnrt] | "u" ( [0-9a-cefA-CEF] hex hex hex | [dD] [0-7] hex hex | ` +
 		`[dD] [89abAB] hex hex "\\u" [dD] [c-fC-F] hex hex )`, []string{"hex"}},
 	"char":    {`[^"\\\x00-\x1F\x7F] | "\\" esc`, []string{"esc"}},
+	"char-s":  {`[^'\\\x00-\x1F\x7F] | "\\" ( esc | "'" )`, []string{"esc"}},
 	"string":  {`"\"" char* "\""`, []string{"char"}},
 	"int":     {`"0" | [1-9] [0-9]{0,15}`, nil},
 	"integer": {`"-"? int`, []string{"int"}},
 	"number":  {`"-"? int ( "." [0-9]{1,16} )? ( [eE] [-+]? [0-9]{1,2} )?`, []string{"int"}},
 	"boolean": {`"true" | "false"`, nil},
 	"null":    {`"null"`, nil},
+	// Models of tags and keywords write Python's constants, too.
+	"truth": {`"true" | "false" | "True" | "False"`, nil},
+	"none":  {`"null" | "None"`, nil},
 
 	"value-l":  {`object-l | array-l | string | number | boolean | null`, []string{"object-l", "array-l", "string", "number", "boolean", "null"}},
 	"pair-l":   {`string ":" sp value-l`, []string{"string", "sp", "value-l"}},

@@ -35,7 +35,7 @@ func NewCache(limit int) *Cache {
 
 // Compile is the package's Compile, remembered, errors included.
 func (c *Cache) Compile(schema json.RawMessage, o Options) (*Compiled, error) {
-	return c.Remember(fmt.Sprint(o), schema, func() (*Compiled, error) { return Compile(schema, o) })
+	return c.Remember(fmt.Sprintf("%+v", o), schema, func() (*Compiled, error) { return Compile(schema, o) })
 }
 
 // Remember returns what a source compiled to when it was last met under this
@@ -54,12 +54,20 @@ func (c *Cache) Remember(kind string, source []byte, compile func() (*Compiled, 
 	e := &cached{key: key, size: 512}
 	e.c, e.err = compile() // outside the lock: two may do the same work
 	if e.c != nil {
-		for _, r := range e.c.Rules {
-			e.size += len(r.Name) + len(r.Body) + 32
+		e.size += sizeOf(e.c.Rules)
+		if m := e.c.member; m != nil {
+			e.size += sizeOf(m.plainRules)
 		}
 	}
 	c.store(e)
 	return e.c, e.err
+}
+
+func sizeOf(rules []Rule) (size int) {
+	for _, r := range rules {
+		size += len(r.Name) + len(r.Body) + 32
+	}
+	return size
 }
 
 func (c *Cache) lookup(key cacheKey) *cached {

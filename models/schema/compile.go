@@ -26,6 +26,9 @@ type Options struct {
 	// Pretty allows line breaks and indentation between tokens, bounded.
 	// Otherwise a value is one line with at most a space after : and ",".
 	Pretty bool
+	// Spelling writes the arguments of a call as a family does; the schema's top
+	// is then an object, and what stands around the arguments is not written.
+	Spelling Spelling
 }
 
 // Compiled is a schema as grammar rules. Rules of the same name are the same
@@ -35,6 +38,8 @@ type Compiled struct {
 	Rules []Rule
 	// Relaxed lists what the grammar does not enforce.
 	Relaxed []*Error
+	// member is what a Text's Member was made of; nil for a schema's grammar.
+	member *textMember
 }
 
 // GBNF is the grammar of the schema alone.
@@ -49,6 +54,7 @@ const maxSteps = 100_000
 
 type compiler struct {
 	opt     Options
+	dialect dialect
 	root    *value
 	b       *builder
 	flats   map[*value][]flat
@@ -87,17 +93,17 @@ func compile(schema json.RawMessage, o Options) (*Compiled, error) {
 		}
 	}
 	o.Closed = o.Closed || o.Strict
-	c := &compiler{
-		opt: o, root: root, b: newBuilder(prefix(schema, o)), flats: map[*value][]flat{},
-		open: map[*value]bool{}, names: map[string]string{}, ids: map[*value]int{},
-		pending: map[string]bool{}, written: map[string]string{},
-	}
+	c := newCompiler(root, o, prefix(schema, o))
 	top := conj{{root, "$"}}
 	if o.Object {
 		kind := &value{kind: kindString, text: "object"}
 		top = append(top, node{&value{kind: kindObject, keys: []string{"type"}, vals: []*value{kind}}, "$"})
 	}
-	name, err := c.rule(top)
+	write := c.rule
+	if o.Spelling.Kind == AsTags || o.Spelling.Kind == AsKeywords {
+		write = c.arguments
+	}
+	name, err := write(top)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +114,19 @@ func compile(schema json.RawMessage, o Options) (*Compiled, error) {
 	return out, nil
 }
 
+func newCompiler(root *value, o Options, prefix string) *compiler {
+	return &compiler{
+		opt: o, dialect: o.dialect(), root: root, b: newBuilder(prefix), flats: map[*value][]flat{},
+		open: map[*value]bool{}, names: map[string]string{}, ids: map[*value]int{},
+		pending: map[string]bool{}, written: map[string]string{},
+	}
+}
+
 // prefix makes rule names that differ between schemas and agree for one.
 func prefix(schema []byte, o Options) string {
 	h := fnv.New64a()
 	h.Write(schema)
-	fmt.Fprint(h, o)
+	fmt.Fprintf(h, "%+v", o)
 	return "s" + strconv.FormatUint(h.Sum64(), 36)
 }
 
@@ -229,14 +243,23 @@ func (c *compiler) key(all conj) string {
 	return string(b)
 }
 
-// body writes the alternatives of a value.
-func (c *compiler) body(all conj) (string, error) {
+// alternatives are those of schemas that all hold.
+func (c *compiler) alternatives(all conj) ([]flat, error) {
 	flats := []flat{newFlat("")}
 	for _, n := range all {
 		var err error
 		if flats, err = c.with(flats, []node{n}); err != nil {
-			return "", err
+			return nil, err
 		}
+	}
+	return flats, nil
+}
+
+// body writes the alternatives of a value.
+func (c *compiler) body(all conj) (string, error) {
+	flats, err := c.alternatives(all)
+	if err != nil {
+		return "", err
 	}
 	var alts []string
 	var literals []*value
@@ -280,7 +303,7 @@ func (c *compiler) body(all conj) (string, error) {
 func (c *compiler) types(f *flat) ([]string, error) {
 	f.implied()
 	if f.types == typeAny && !f.typed {
-		return []string{c.b.prim("value" + c.style())}, nil
+		return []string{c.prim("value")}, nil
 	}
 	var out []string
 	for _, t := range [...]struct {
@@ -312,22 +335,21 @@ func isRuleName(s string) bool {
 }
 
 func (c *compiler) fixed(name string) func(*flat) (string, error) {
-	return func(*flat) (string, error) { return c.b.prim(name), nil }
+	return func(*flat) (string, error) { return c.prim(name), nil }
 }
 
-// style is the suffix of the primitives for the chosen layout.
-func (c *compiler) style() string {
-	if c.opt.Pretty {
+// comma is what stands between members, inner what stands inside brackets.
+func (c *compiler) comma() string { return `"," ` + c.b.prim("ws"+c.layout()) }
+
+func (c *compiler) layout() string {
+	if c.dialect.pretty {
 		return "-p"
 	}
 	return "-l"
 }
 
-// comma is what stands between members, inner what stands inside brackets.
-func (c *compiler) comma() string { return `"," ` + c.b.prim("ws"+c.style()) }
-
 func (c *compiler) inner() string {
-	if c.opt.Pretty {
+	if c.dialect.pretty {
 		return " " + c.b.prim("ws-p")
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"quern/models/schema/gbnf"
+	"quern/models/schema/schematest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
@@ -171,7 +172,7 @@ func TestDerivedValuesAreValid(t *testing.T) {
 			if len(compiled.Relaxed) > 0 || c.schema == "null" || strings.Contains(c.schema, "nullable") || strings.Contains(c.schema, `\\u`) {
 				t.Skip("relaxed")
 			}
-			validator := newValidator(t, c.schema)
+			validator := schematest.Validator(t, c.schema)
 			g, err := gbnf.Parse(compiled.GBNF())
 			require.NoError(t, err)
 			d, endless := gbnf.NewDeriver(g, uint64(i))
@@ -185,24 +186,6 @@ func TestDerivedValuesAreValid(t *testing.T) {
 			}
 		})
 	}
-}
-
-func newValidator(t *testing.T, schema string) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
-	require.NoError(t, err)
-	jc := jsonschema.NewCompiler()
-	jc.AssertFormat()
-	switch {
-	case strings.Contains(schema, `"exclusiveMinimum":true`):
-		jc.DefaultDraft(jsonschema.Draft4)
-	case strings.Contains(schema, `"additionalItems"`):
-		jc.DefaultDraft(jsonschema.Draft7)
-	}
-	require.NoError(t, jc.AddResource("file:///s.json", doc))
-	s, err := jc.Compile("file:///s.json")
-	require.NoError(t, err)
-	return s
 }
 
 func TestCompileErrors(t *testing.T) {

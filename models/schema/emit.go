@@ -6,9 +6,18 @@ import "strings"
 type spelling uint8
 
 const (
-	plainText  spelling = iota // as it is: numbers
-	jsonString                 // inside a JSON string, escapes where needed
+	plainText    spelling = iota // as it is: numbers, text between markers
+	jsonString                   // inside a JSON string, escapes where needed
+	singleQuoted                 // the same between single quotation marks
 )
+
+// mark is the quotation mark of a spelling.
+func (s spelling) mark() rune {
+	if s == singleQuoted {
+		return '\''
+	}
+	return '"'
+}
 
 // emitter writes a reduced dfa as rules: one for each state that has several
 // ways in, the others in place.
@@ -17,6 +26,7 @@ type emitter struct {
 	d     *dfa
 	how   spelling
 	tail  string // what follows the text, as a GBNF expression; "" for nothing
+	also  string // what else may stand in the text, leading to the start
 	in    []int
 	names map[int]string
 	depth int // of states in place in each other
@@ -27,8 +37,17 @@ const maxInPlace = 40
 
 // automaton writes d and returns the expression for it.
 func (b *builder) automaton(d *dfa, how spelling, tail string) (string, error) {
-	e := &emitter{b: b, d: d, how: how, tail: tail, in: make([]int, len(d.states)), names: map[int]string{}}
+	e := &emitter{b: b, d: d, how: how, tail: tail}
+	return e.write()
+}
+
+func (e *emitter) write() (string, error) {
+	d, b := e.d, e.b
+	e.in, e.names = make([]int, len(d.states)), map[int]string{}
 	e.in[0] = 1
+	if e.also != "" {
+		e.in[0] += len(d.states)
+	}
 	for _, s := range d.states {
 		for _, edge := range groupEdges(s.edges) {
 			e.in[edge.to]++
@@ -42,6 +61,28 @@ func (b *builder) automaton(d *dfa, how spelling, tail string) (string, error) {
 		return b.add(body)
 	}
 	return body, nil
+}
+
+// shared writes what e does under a name that it has in every grammar, and
+// returns the name. Its automaton is small and accepts something.
+func (b *builder) shared(name string, e emitter) (string, error) {
+	if b.prims[name] {
+		return name, nil
+	}
+	b.prims[name] = true
+	reduced, ok := e.d.reduce()
+	if !ok {
+		return "", unsatisfiable("$")
+	}
+	e.d, e.b = reduced, newBuilder(name)
+	body, err := e.write()
+	if err != nil {
+		return "", err
+	}
+	for _, r := range append(e.b.rules, Rule{name, body}) {
+		b.append(r.Name, r.Body)
+	}
+	return name, nil
 }
 
 // ref is the expression that goes on at a state: in place where this is the
@@ -88,6 +129,13 @@ func (e *emitter) state(i int) (body string, several bool, err error) {
 		}
 		alts = append(alts, e.class(g.spans)+" "+rest)
 	}
+	if e.also != "" {
+		rest, err := e.ref(0)
+		if err != nil {
+			return "", false, err
+		}
+		alts = append(alts, e.also+" "+rest)
+	}
 	if s.accept {
 		end := e.tail
 		if end == "" {
@@ -114,8 +162,8 @@ func (e *emitter) literal(i int) (string, int) {
 		if s.accept || len(s.edges) != 1 || s.edges[0].lo != s.edges[0].hi {
 			return b.String(), i
 		}
-		if e.how == jsonString {
-			writeJSONRune(&b, s.edges[0].lo)
+		if e.how != plainText {
+			writeQuotedRune(&b, s.edges[0].lo, e.how.mark())
 		} else {
 			b.WriteRune(s.edges[0].lo)
 		}
@@ -143,14 +191,14 @@ func (e *emitter) class(spans []runeSpan) string {
 	}
 	for _, s := range spans {
 		lo := s.lo
-		if e.how == jsonString {
-			for _, special := range [...]rune{'\b', '\t', '\n', '\f', '\r', '"', '\\'} {
+		if e.how != plainText {
+			for _, special := range [...]rune{'\b', '\t', '\n', '\f', '\r', e.how.mark(), '\\'} {
 				if special < lo || special > s.hi {
 					continue
 				}
 				flush(lo, special-1)
 				var b strings.Builder
-				writeJSONRune(&b, special)
+				writeQuotedRune(&b, special, e.how.mark())
 				classRune(&escapes, rune(b.String()[1]))
 				lo = special + 1
 			}

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// member is a declared property, its value compiled.
+// member is a declared property: its key, behind what all keys begin with, and
+// its value as an expression.
 type member struct {
-	key, value string
-	required   bool
+	text     string
+	required bool
 }
 
 // object writes the properties in the order of the schema. Optional ones may
 // be left out, but not moved.
 func (c *compiler) object(f *flat) (string, error) {
-	members, err := c.members(f)
+	members, err := c.members(f, c.member)
 	if err != nil {
 		return "", err
 	}
@@ -35,14 +36,20 @@ func (c *compiler) object(f *flat) (string, error) {
 	if err := c.propertyCount(f, members, extra); err != nil {
 		return "", err
 	}
-	entry, err := c.chain(members, extra)
+	entry, err := c.chain(members, extra, c.comma()+" "+c.keyOpen())
 	if err != nil {
 		return "", err
 	}
 	if need {
-		return fmt.Sprintf(`"{"%s "\"" %s%s "}"`, c.inner(), entry, c.inner()), nil
+		return fmt.Sprintf(`"{"%s %s %s%s "}"`, c.inner(), c.keyOpen(), entry, c.inner()), nil
 	}
-	return fmt.Sprintf(`"{"%s ( "\"" %s%s )? "}"`, c.inner(), entry, c.inner()), nil
+	return fmt.Sprintf(`"{"%s ( %s %s%s )? "}"`, c.inner(), c.keyOpen(), entry, c.inner()), nil
+}
+
+// member writes a declared property of an object.
+func (c *compiler) member(key string, schema conj) (string, error) {
+	value, err := c.rule(schema)
+	return c.keyText(key) + " " + c.b.prim("sp") + " " + value, err
 }
 
 // longBody is where an expression becomes a rule, so that bodies which nest
@@ -50,14 +57,15 @@ func (c *compiler) object(f *flat) (string, error) {
 const longBody = 2048
 
 // chain writes the members from the last to the first and returns the
-// expression that goes on after the opening quote of the first key. Which keys
-// may come next is decided after that quote, which keeps the alternatives that
-// the sampler has to follow few.
-func (c *compiler) chain(members []member, extra string) (string, error) {
+// expression that goes on behind what every key begins with; between stands
+// before each further one, that beginning included. Which keys may come next is
+// decided behind it, which keeps the alternatives that the sampler has to
+// follow few.
+func (c *compiler) chain(members []member, extra, between string) (string, error) {
 	entry, rest := "", ""
 	if extra != "" {
 		entry = c.b.reserve()
-		rest = fmt.Sprintf(` ( %s "\"" %s )?`, c.comma(), entry)
+		rest = fmt.Sprintf(` ( %s %s )?`, between, entry)
 		if err := c.b.put(entry, extra+rest); err != nil {
 			return "", err
 		}
@@ -65,7 +73,7 @@ func (c *compiler) chain(members []member, extra string) (string, error) {
 	must := false // a required member follows
 	for i := len(members) - 1; i >= 0; i-- {
 		m := &members[i]
-		self := fmt.Sprintf("%s %s %s%s", quote(keyText(m.key)), c.b.prim("sp"), m.value, rest)
+		self := m.text + rest
 		switch {
 		case m.required:
 			must = true
@@ -87,7 +95,7 @@ func (c *compiler) chain(members []member, extra string) (string, error) {
 			}
 			entry = name
 		}
-		rest = fmt.Sprintf(` %s "\"" %s`, c.comma(), entry)
+		rest = fmt.Sprintf(` %s %s`, between, entry)
 		if !must {
 			rest = fmt.Sprintf(` (%s )?`, rest)
 		}
@@ -95,16 +103,9 @@ func (c *compiler) chain(members []member, extra string) (string, error) {
 	return entry, nil
 }
 
-// keyText is a key as it stands after its opening quote, with its colon.
-func keyText(key string) string {
-	var b strings.Builder
-	writeJSONString(&b, key)
-	return b.String()[1:] + ":"
-}
-
-// members compiles the declared properties. One that nothing satisfies falls
-// away if it is optional.
-func (c *compiler) members(f *flat) ([]member, error) {
+// members compiles the declared properties with write. One that nothing
+// satisfies falls away if it is optional.
+func (c *compiler) members(f *flat, write func(key string, schema conj) (string, error)) ([]member, error) {
 	required := map[string]bool{}
 	for _, k := range f.required {
 		required[k] = true
@@ -123,7 +124,7 @@ func (c *compiler) members(f *flat) ([]member, error) {
 				p.schema = both(p.schema, f.patterned[i].schema)
 			}
 		}
-		value, err := c.rule(p.schema)
+		text, err := write(p.key, p.schema)
 		if isUnsatisfiable(err) {
 			if required[p.key] {
 				return nil, unsatisfiable(f.path)
@@ -133,7 +134,7 @@ func (c *compiler) members(f *flat) ([]member, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, member{p.key, value, required[p.key]})
+		out = append(out, member{text, required[p.key]})
 		delete(required, p.key)
 	}
 	for _, k := range f.required { // required, but not declared
@@ -141,35 +142,40 @@ func (c *compiler) members(f *flat) ([]member, error) {
 			continue
 		}
 		delete(required, k)
-		value, err := c.undeclared(f, k)
+		if possible, err := c.undeclared(f, k); err != nil {
+			return nil, err
+		} else if !possible {
+			continue
+		}
+		text, err := write(k, f.extra.schema)
 		if err != nil {
 			return nil, err
 		}
-		if value != "" {
-			out = append(out, member{k, value, true})
-		}
+		out = append(out, member{text, true})
 	}
 	return out, nil
 }
 
-// undeclared is the value of a required key that properties lacks.
-func (c *compiler) undeclared(f *flat, key string) (string, error) {
-	if f.extra.shut || f.sealed {
-		if len(f.patterned) > 0 {
-			return "", c.relax(f.path, "required %q is left to patternProperties", key)
-		}
-		return "", c.relax(f.path, "required %q is not among the properties", key)
+// undeclared says whether there can be a required key that properties lacks.
+func (c *compiler) undeclared(f *flat, key string) (bool, error) {
+	switch {
+	case !f.extra.shut && !f.sealed:
+		return true, nil
+	case len(f.patterned) > 0:
+		return false, c.relax(f.path, "required %q is left to patternProperties", key)
 	}
-	if len(f.extra.schema) > 0 {
-		return c.rule(f.extra.schema)
-	}
-	return c.b.prim("value" + c.style()), nil
+	return false, c.relax(f.path, "required %q is not among the properties", key)
 }
 
-// extra is the expression for one further member, from after the opening quote
-// of its key; "" if there can be none.
+// open says that there may be keys that properties lacks.
+func (c *compiler) isOpen(f *flat) bool {
+	return !f.extra.shut && !f.sealed && (!c.opt.Closed || !f.declares || f.extra.given)
+}
+
+// extra is the expression for one further member, behind what every key begins
+// with; "" if there can be none.
 func (c *compiler) extra(f *flat) (string, error) {
-	open := !f.extra.shut && !f.sealed && (!c.opt.Closed || !f.declares || f.extra.given)
+	open := c.isOpen(f)
 	if f.maxProps == 0 || !open && len(f.patterned) == 0 {
 		return "", nil
 	}
@@ -257,29 +263,52 @@ func (c *compiler) freeKeys(f *flat) (*dfa, error) {
 	return intersectAll(keys, d)
 }
 
-// pair writes a key out of keys, from after its opening quote, and a value.
+// pair writes a key out of keys, behind what every key begins with, and a value.
 func (c *compiler) pair(keys *dfa, schema conj) (string, error) {
-	key := c.b.prim("char") + `* "\""`
-	if keys != nil {
-		reduced, ok := keys.reduce()
-		if !ok {
-			return "", unsatisfiable("$")
-		}
-		var err error
-		if key, err = c.b.automaton(reduced, jsonString, quote(`"`)); err != nil {
+	key, err := c.freeKey(keys)
+	if err != nil {
+		return "", err
+	}
+	value, err := c.anyOf(schema)
+	return fmt.Sprintf(`%s ":" %s %s`, key, c.b.prim("sp"), value), err
+}
+
+// anyOf is the rule for what fits the schemas, if there are any.
+func (c *compiler) anyOf(schema conj) (string, error) {
+	if len(schema) == 0 {
+		return c.prim("value"), nil
+	}
+	return c.rule(schema)
+}
+
+// freeKey writes the keys that an automaton accepts, all of them if it is nil.
+func (c *compiler) freeKey(keys *dfa) (string, error) {
+	d := &c.dialect
+	switch {
+	case keys == nil && d.quote != "":
+		return c.prim("key"), nil
+	case keys == nil && d.literals:
+		return c.prim("string"), nil
+	case keys == nil && d.json():
+		return c.b.prim("char") + `* "\""`, nil
+	case keys == nil:
+		return strings.TrimPrefix(c.anyString(), `"\"" `), nil
+	case d.quote != "":
+		words, err := compilePattern(wordKeys)
+		if err != nil {
 			return "", err
 		}
+		return c.between(keys, words, plainText, "")
 	}
-	value := ""
-	if len(schema) > 0 {
-		var err error
-		if value, err = c.rule(schema); err != nil {
-			return "", err
-		}
-	} else {
-		value = c.b.prim("value" + c.style())
+	reduced, ok := keys.reduce()
+	if !ok {
+		return "", unsatisfiable("$")
 	}
-	return fmt.Sprintf(`%s ":" %s %s`, key, c.b.prim("sp"), value), nil
+	text, err := c.quoted(reduced)
+	if d.literals {
+		return text, err
+	}
+	return strings.TrimPrefix(text, `"\"" `), err
 }
 
 // mapping is an object without declared properties.
@@ -288,7 +317,7 @@ func (c *compiler) mapping(f *flat, extra string) (string, error) {
 	if hi >= 0 && lo > hi {
 		return "", unsatisfiable(f.path)
 	}
-	pair, err := c.b.add(`"\"" ` + extra)
+	pair, err := c.b.add(c.keyOpen() + " " + extra)
 	if err != nil {
 		return "", err
 	}

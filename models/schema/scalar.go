@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +14,7 @@ func (c *compiler) string(f *flat) (string, error) {
 	if f.maxLen >= 0 && f.minLen > f.maxLen {
 		return "", unsatisfiable(f.path)
 	}
-	if f.maxLen > maxRepeat {
+	if f.maxLen >= maxRepeat {
 		f.maxLen = -1
 	}
 	if f.minLen > maxRepeat {
@@ -23,7 +24,7 @@ func (c *compiler) string(f *flat) (string, error) {
 		f.minLen = 0
 	}
 	if len(f.patterns) == 0 && len(f.formats) == 0 {
-		return c.sizedString(f.minLen, f.maxLen)
+		return c.sizedString(f)
 	}
 	return c.once(f.textKey(), func() (string, error) { return c.patternString(f) })
 }
@@ -60,25 +61,55 @@ func (c *compiler) patternString(f *flat) (string, error) {
 		return "", err
 	}
 	if d == nil {
-		return c.sizedString(f.minLen, f.maxLen)
+		return c.sizedString(f)
 	}
 	reduced, ok := d.reduce()
 	if !ok {
 		return "", unsatisfiable(f.path)
 	}
-	expr, err := c.b.automaton(reduced, jsonString, quote(`"`))
-	return `"\"" ` + expr, err
+	return c.quoted(reduced)
 }
 
-func (c *compiler) sizedString(lo, hi int) (string, error) {
+// sizedString counts characters. Where a text has to keep out of the way of a
+// marker, its first character has to be escaped; the marker of strings without
+// escapes is kept apart by an automaton.
+func (c *compiler) sizedString(f *flat) (string, error) {
+	lo, hi := f.minLen, f.maxLen
 	if lo == 0 && hi < 0 {
-		return c.b.prim("string"), nil
+		return c.prim("string"), nil
 	}
-	expr, err := c.b.repeat(c.b.prim("char"), lo, hi)
-	if expr != "" {
-		expr += " "
+	quoted := func(mark, char string) (string, error) {
+		expr, err := c.b.repeat(char, lo, hi)
+		return sequence(quote(mark), expr, quote(mark)), err
 	}
-	return `"\"" ` + expr + `"\""`, err
+	switch d := &c.dialect; {
+	case d.quote != "":
+		text, err := c.sizedText(f)
+		if err != nil || text == nil {
+			return c.prim("string"), err
+		}
+		return c.quoted(text)
+	case d.literals:
+		double, err := quoted(`"`, c.b.prim("char"))
+		if err != nil {
+			return "", err
+		}
+		single, err := quoted(`'`, c.b.prim("char-s"))
+		return "( " + double + " | " + single + " )", err
+	case d.until != "":
+		var b strings.Builder
+		classRune(&b, []rune(d.until)[0])
+		char, err := c.b.add(`[^"\\\x00-\x1F\x7F` + b.String() + `] | "\\" ` + c.b.prim("esc"))
+		if err != nil {
+			return "", err
+		}
+		return quoted(`"`, char)
+	}
+	return quoted(`"`, c.b.prim("char"))
+}
+
+func sequence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // stringAutomaton joins all that is said about a string's text; nil means
@@ -325,17 +356,15 @@ func (c *compiler) literals(values []*value) ([]string, error) {
 	if !ok {
 		return out, nil
 	}
-	expr, err := c.b.automaton(reduced, jsonString, quote(`"`))
-	return append([]string{`"\"" ` + expr}, out...), err
+	expr, err := c.quoted(reduced)
+	return append([]string{expr}, out...), err
 }
 
 // literal writes a fixed value, with the space between its parts that objects
 // and arrays of a schema have.
 func (c *compiler) literal(v *value) (string, error) {
 	if len(v.vals) == 0 { // no list, or an empty one
-		var b strings.Builder
-		v.write(&b)
-		return quote(b.String()), nil
+		return c.spell(v), nil
 	}
 	open, shut := "[", "]"
 	if v.kind == kindObject {
@@ -348,7 +377,7 @@ func (c *compiler) literal(v *value) (string, error) {
 			return "", err
 		}
 		if v.kind == kindObject {
-			expr = quote(`"`+keyText(v.keys[i])) + " " + c.b.prim("sp") + " " + expr
+			expr = sequence(c.keyOpen(), c.keyText(v.keys[i]), c.b.prim("sp"), expr)
 		}
 		parts[i] = expr
 	}

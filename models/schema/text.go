@@ -79,12 +79,21 @@ func (p *Pattern) Sized(lo, hi int) (*Pattern, error) {
 }
 
 // Text collects the rules of a language whose sentences are to be the text of a
-// JSON string, so that quotes, backslashes and line breaks are escaped.
-type Text struct{ b *builder }
+// JSON string, so that quotes, backslashes and line breaks are escaped, or are
+// to stand as they are.
+type Text struct {
+	b   *builder
+	how spelling
+}
 
-// NewText begins a language; source tells its rules from those of others.
-func NewText(source string) *Text {
-	return &Text{newBuilder(prefix([]byte(source), Options{}) + "t")}
+// NewText begins a language; source tells its rules from those of others. A
+// plain one has no escapes.
+func NewText(source string, plain bool) *Text {
+	t := &Text{newBuilder(prefix([]byte(source), Options{}) + "t"), jsonString}
+	if plain {
+		t.b.prefix, t.how = t.b.prefix+"p", plainText
+	}
+	return t
 }
 
 // Reserve takes a name for a rule that Put gives its body later.
@@ -111,7 +120,7 @@ func (t *Text) Repeat(rule string, lo, hi int) (string, error) {
 // Pattern writes a pattern and returns the name of its rule, or an expression
 // without alternatives.
 func (t *Text) Pattern(p *Pattern) (string, error) {
-	expr, err := t.b.automaton(p.d, jsonString, "")
+	expr, err := t.b.automaton(p.d, t.how, "")
 	return expr, tooLarge(err)
 }
 
@@ -123,13 +132,42 @@ func tooLarge(err error) error {
 }
 
 // Member is the grammar of an object with one member, whose value is a string
-// with a text of the rule start.
-func (t *Text) Member(key, start string) (*Compiled, error) {
-	root, err := t.Add(fmt.Sprintf(`%s %s "\"" %s "\"}"`, quote(`{"`+keyText(key)), t.b.prim("sp"), start))
+// with a text of the rule start; plainStart is the same in a plain Text.
+func (t *Text) Member(key, start string, plain *Text, plainStart string) (*Compiled, error) {
+	root, err := t.Add(sequence(quote("{"+quotedIn(key, '"')+":"), t.b.prim("sp"), `"\""`, start, `"\"}"`))
 	if err != nil {
 		return nil, err
 	}
-	return &Compiled{Root: root, Rules: t.b.rules}, nil
+	return &Compiled{Root: root, Rules: t.b.rules, member: &textMember{key, start, plainStart, plain.b.rules}}, nil
+}
+
+// textMember is a text that is the only argument of a call.
+type textMember struct {
+	key, start, plainStart string
+	plainRules             []Rule
+}
+
+// Spelled is the grammar of a Text's Member as an argument in a spelling. It is
+// nil for a schema's grammar, which has to be compiled so. Between tags, a text
+// that contains the marker at its end is left to the language not to have.
+func (c *Compiled) Spelled(s Spelling) *Compiled {
+	m := c.member
+	switch {
+	case s.Kind == AsJSON:
+		return c
+	case m == nil:
+		return nil // its text is plain JSON
+	case s.Kind == AsLiterals:
+		return c // its string is Python's as well
+	case s.Kind == AsKeywords:
+		body := sequence(quote(m.key+s.Assign+`"`), m.start, `"\""`)
+		return &Compiled{Root: c.Root + "-k", Rules: append(slices.Clip(c.Rules), Rule{c.Root + "-k", body})}
+	}
+	if s.Trim && s.Lead == "" { // readers drop a line break at each end
+		s.Lead, s.Trail = "\n", "\n"
+	}
+	body := sequence(quote(s.KeyStart+m.key+s.KeyEnd), s.optional(s.Gap), s.declare(typeString), m.plainStart, quote(s.Trail+s.ValueEnd), s.optional(s.After))
+	return &Compiled{Root: c.Root + "-x", Rules: append(slices.Clip(m.plainRules), Rule{c.Root + "-x", body})}
 }
 
 // IsBeyond says that an error tells of something that a grammar can't hold, not

@@ -205,16 +205,13 @@ func (v *value) write(b *strings.Builder) {
 
 // writeJSONString quotes s and escapes only what JSON demands.
 func writeJSONString(b *strings.Builder, s string) {
-	b.WriteByte('"')
-	for _, r := range s {
-		writeJSONRune(b, r)
-	}
-	b.WriteByte('"')
+	b.WriteString(quotedIn(s, '"'))
 }
 
-func writeJSONRune(b *strings.Builder, r rune) {
+// writeQuotedRune spells a character between quotation marks.
+func writeQuotedRune(b *strings.Builder, r, mark rune) {
 	switch r {
-	case '"', '\\':
+	case mark, '\\':
 		b.WriteByte('\\')
 		b.WriteRune(r)
 	case '\n':

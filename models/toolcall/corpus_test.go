@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"quern/models/chat"
+	"quern/models/schema"
+	"quern/models/schema/gbnf"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,6 +26,7 @@ type corpusCase struct {
 	ID       string `json:"id"`
 	Format   string `json:"format"`
 	Note     string `json:"note"`
+	Kind     string `json:"kind"`
 	Thinking string `json:"thinking"`
 	Raw      string `json:"raw"`
 	Finish   string `json:"finish"`
@@ -227,6 +230,91 @@ func TestCorpus(t *testing.T) {
 		})
 	}
 	t.Logf("no row for %s", strings.Join(missing, ", "))
+}
+
+// TestCorpusIsAccepted holds the grammars of all tools, as strict ones, to what
+// models really wrote: answers whose calls are whole and fit their schemas.
+func TestCorpusIsAccepted(t *testing.T) {
+	corpus := loadCorpus(t)
+	cache := schema.NewCache(8 << 20)
+	accepted, refused := 0, 0
+	for _, format := range slices.Sorted(maps.Keys(corpus)) {
+		f, err := ByName(format)
+		if err != nil || len(f.Blocks) == 0 || f.Blocks[0].Tags.Nested {
+			continue
+		}
+		for _, c := range corpus[format] {
+			if !c.wellFormed() {
+				continue
+			}
+			o := c.options(&f, false)
+			for i := range o.Tools {
+				o.Tools[i].Strict = true
+			}
+			thinking := MayThink
+			if c.Starts {
+				thinking = InThoughts
+			}
+			g, diags, err := f.Grammar(o.Tools, GrammarOptions{Require: c.Expect.Text == "", Thinking: thinking, Schemas: cache})
+			require.NoError(t, err)
+			require.Empty(t, diags)
+			if g.GBNF == "" { // text, and no marker to know calls by
+				continue
+			}
+			parsed, err := gbnf.Parse(g.GBNF)
+			require.NoError(t, err)
+			if why := otherSpelling[c.ID]; parsed.Accepts(f.withoutLast(c.Raw)) {
+				require.Empty(t, why, c.ID)
+				accepted++
+			} else {
+				refused++
+				if why == "" {
+					t.Errorf("%s (%s, %s) is refused: %q", c.ID, c.Kind, c.Note, c.Raw)
+				}
+			}
+		}
+	}
+	t.Logf("%d accepted, %d in another spelling", accepted, refused)
+}
+
+// otherSpelling are cases that are well formed, but not as grammars write it.
+var otherSpelling = map[string]string{
+	"llama3-003":  "a marker that the second block of the row has",
+	"harmony-003": "the end of a call ends the answer", "harmony-012": "the end of a call ends the answer",
+	"harmony-022": "thoughts behind the first text",
+}
+
+// withoutLast leaves out what ends the answer: a token that no grammar writes.
+func (f *Format) withoutLast(raw string) string {
+	raw = strings.TrimRight(raw, " \n")
+	if f.Messages == nil {
+		return strings.TrimSpace(raw)
+	}
+	for _, end := range append(f.Messages.Last, f.Messages.Ends...) {
+		raw = strings.TrimSuffix(raw, end)
+	}
+	return raw
+}
+
+// wellFormed says that a case is one of calls as the format wants them, in the
+// answer and not in the thoughts, where no grammar holds.
+func (c *corpusCase) wellFormed() bool {
+	switch c.Kind {
+	case "malformed", "no_end", "cut", "unknown", "trap", "flush":
+		return false
+	case "reasoning":
+		if strings.Contains(c.Note, "inside") || strings.Contains(c.Note, "in unclosed") {
+			return false
+		}
+	}
+	for _, call := range c.Expect.Calls {
+		for _, tool := range c.Tools {
+			if tool.Name == call.Name && !schema.NewChecker(tool.Parameters).Fits(call.Args) {
+				return false
+			}
+		}
+	}
+	return len(c.Expect.Calls) > 0
 }
 
 func (c *corpusCase) check(got answer) string {

@@ -83,6 +83,10 @@ type Tags struct {
 	Whole Span
 	// Entities says that quotation marks in keys are written as in XML.
 	Entities bool
+	// The rest only matters when a call is forced. Typed is the attribute, string
+	// or type, in which tags say what each value is. Gap stands before ValueStart,
+	// Lead and Trail around the value, After behind ValueEnd.
+	Typed, Gap, Lead, Trail, After string
 }
 
 // Block is one way to write calls.
@@ -118,9 +122,16 @@ type Block struct {
 	// template spells history, so that the next turn finds this one in the
 	// prefix cache. Lead and Trail are the white space inside Start and End
 	// (with List, inside the brackets), Between is what separates two calls;
-	// Shared puts all calls into one block, List as a JSON list.
-	Lead, Trail, Between string
-	Shared, List         bool
+	// Shared puts all calls into one block, List as a list. Inner is what stands
+	// inside Section and SectionEnd, or around the brackets of a List; Single says
+	// that a section holds one call. In a Tagged block Lead stands behind NameEnd.
+	// Loose are blocks whose white space some of the family's models leave out.
+	// LastIDKey is that of an id that a model may write behind the arguments, Head
+	// what stands before HeadEnd, # being the number of a call. Preface and
+	// Epilogue are frames without text that models may write around all calls.
+	Lead, Trail, Between, Inner, LastIDKey, Head, Preface, Epilogue string
+
+	Shared, List, Single, Loose bool
 }
 
 func orElse(s, other string) string {

@@ -86,15 +86,34 @@ func (e *SchemaError) Error() string {
 
 func (e *SchemaError) Unwrap() error { return e.Err }
 
+// errSpelling says that a tool's arguments cannot be held to the family's own
+// spelling.
+var errSpelling = errors.New("not in the family's spelling")
+
 // Grammar makes the grammar for an answer with the given tools. Errors are
 // *SchemaError.
 func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, error) {
-	g := &grammarWriter{f: f, o: o, tools: tools}
+	if len(f.Blocks) == 0 {
+		return f.grammar(nil, tools, o)
+	}
+	if f.Blocks[0].Tags.Nested { // as elements, values have no grammar
+		return f.grammar(f.Blocks[0].asObjects(), tools, o)
+	}
+	g, diags, err := f.grammar(&f.Blocks[0], tools, o)
+	if errors.Is(err, errSpelling) { // what one spelling cannot hold, the other may
+		return f.grammar(f.Blocks[0].asObjects(), tools, o)
+	}
+	return g, diags, err
+}
+
+// grammar makes a grammar whose calls are written as b says.
+func (f *Format) grammar(b *Block, tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, error) {
+	g := &grammarWriter{f: f, b: b, o: o, tools: tools}
 	strict := false
 	for i := range tools {
 		strict = strict || isHeld(&tools[i])
 	}
-	canCall := len(tools) > 0 && len(f.Blocks) > 0
+	canCall := len(tools) > 0 && b != nil
 	var body string
 	var err error
 	demanded := o.Require && canCall || o.Answer != nil || strict && canCall
@@ -105,7 +124,7 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 		body, err = g.required()
 	case o.Answer != nil:
 		body, err = g.answer(canCall)
-	case strict && canCall && f.Blocks[0].first() != "":
+	case strict && canCall && b.first() != "":
 		body, err = g.auto()
 	default:
 		return Grammar{}, nil, nil
@@ -119,29 +138,9 @@ func (f *Format) Grammar(tools []chat.Tool, o GrammarOptions) (Grammar, []Diag, 
 	return Grammar{GBNF: g.rules.Text(body), Opening: g.opening}, g.diags, nil
 }
 
-// forced is the block that grammars write. For tags and expressions it is one of objects
-// between the same markers, which is read as well: a schema's rules then hold for
-// values of every type.
-func (f *Format) forced() *Block {
-	b := &f.Blocks[0]
-	switch {
-	case b.Style == Expression && b.closing() == '}': // JSON has that form
-		c := *b
-		c.Style, c.NameEnd = ArgsAfterName, ""
-		return &c
-	case b.Style == Expression:
-		return &Block{Start: b.Start, End: b.End, List: true}
-	case b.Style != Tagged:
-		return b
-	}
-	return &Block{Start: b.first(), End: orElse(b.SectionEnd, b.End), Lead: "\n", Trail: "\n", Between: "\n"}
-}
-
-// first is the marker that begins a block.
-func (b *Block) first() string { return orElse(b.Section, b.Start) }
-
 type grammarWriter struct {
 	f       *Format
+	b       *Block // how calls are written
 	o       GrammarOptions
 	tools   []chat.Tool
 	rules   schema.Grammar
@@ -161,94 +160,45 @@ func (g *grammarWriter) required() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b := g.f.forced()
-	before, after := b.around()
+	before, after := g.b.around()
+	epilogue := maybe(g.b.Epilogue)
 	if g.o.Thinking == NoThoughts {
 		g.opening = before
-		before = ""
+		return sequence(g.calls(call), literal(after), epilogue), nil
 	}
-	return sequence(literal(before), g.calls(call, b), literal(after)), nil
-}
-
-// around is what stands before the first and after the last call.
-func (b *Block) around() (before, after string) {
-	before, after = b.Section+b.Start, b.End+b.SectionEnd
-	if b.List {
-		return before, after
-	}
-	return before + b.Lead, b.Trail + after
+	return sequence(maybe(g.b.Preface), literal(before), g.calls(call), literal(after), epilogue), nil
 }
 
 // calls repeats a call as the format does, between the outermost markers.
-func (g *grammarWriter) calls(call string, b *Block) string {
+func (g *grammarWriter) calls(call string) string {
+	b := g.b
 	most := g.o.MaxCalls
 	if most <= 0 {
 		most = defaultCalls
 	}
-	between := b.Trail + b.End + b.Between + b.Start + b.Lead
-	open, shut := "", ""
-	switch {
-	case b.List:
-		between = orElse(b.Between, ", ")
-		open, shut = "["+b.Lead, b.Trail+"]"
-		if strings.HasSuffix(b.Start, "[") {
-			open = b.Lead
-		}
-	case b.Shared:
-		between = b.Between
-	case b.first() == "":
+	if b.first() == "" && !b.List {
 		most = 1
 	}
-	body := sequence(literal(open), call)
+	open, between, shut := b.repeat()
+	body := sequence(open, call)
 	if most > 1 {
-		body = sequence(body, fmt.Sprintf("( %s %s ){0,%d}", literal(between), call, min(most, 128)-1))
+		body = sequence(body, fmt.Sprintf("( %s %s ){0,%d}", between, call, min(most, 128)-1))
 	}
-	return sequence(body, literal(shut))
+	return sequence(body, shut)
 }
 
 // call is one call of any tool, without its markers: what all share, then an
 // alternative for each tool.
 func (g *grammarWriter) call(onlyStrict bool) (string, error) {
-	b := g.f.forced()
 	alts := make([]string, len(g.tools))
 	for i := range g.tools {
 		args, err := g.arguments(i, onlyStrict && !isHeld(&g.tools[i]))
 		if err != nil {
 			return "", err
 		}
-		alts[i] = g.add(fmt.Sprintf("tool-%d", i), b.callOf(g.tools[i].Name, args))
+		alts[i] = g.add(fmt.Sprintf("tool-%d", i), g.b.callOf(g.tools[i].Name, args))
 	}
-	return g.add("call", sequence(b.callLead(), "( "+strings.Join(alts, " | ")+" )")), nil
-}
-
-// callLead is what every call begins with.
-func (b *Block) callLead() string {
-	switch {
-	case b.Style == NameIsKey:
-		return literal(`{"`)
-	case b.Style == ArgsAfterName && b.Indexed:
-		return literal("functions.")
-	case b.Style == ArgsAfterName:
-		return ""
-	}
-	name := `"` + orElse(b.NameKey, "name") + `": "`
-	if b.IDKey != "" {
-		return sequence(literal(`{"`+b.IDKey+`": "`), "[0-9]{1,2}", literal(`", `+name))
-	}
-	return literal("{" + name)
-}
-
-// callOf is the rest of a call of one tool.
-func (b *Block) callOf(name, args string) string {
-	switch {
-	case b.Style == NameIsKey:
-		return sequence(literal(inJSON(name)+`": `), args, literal("}"))
-	case b.Style == ArgsAfterName && b.Indexed:
-		return sequence(literal(name+":"), "[0-9]{1,3}", literal(b.NameEnd), args)
-	case b.Style == ArgsAfterName:
-		return sequence(literal(name+b.NameEnd), args)
-	}
-	return sequence(literal(inJSON(name)+`", "`+orElse(b.ArgsKey, "arguments")+`": `), args, literal("}"))
+	return g.add("call", sequence(g.b.callLead(), "( "+strings.Join(alts, " | ")+" )")), nil
 }
 
 // inJSON is s as it stands inside a JSON string.
@@ -273,17 +223,25 @@ const tooLarge = "the schemas and grammars are too large together"
 // strict.
 func (g *grammarWriter) arguments(i int, free bool) (string, error) {
 	t := &g.tools[i]
+	spelling := g.b.spelling()
+	var held *schema.Compiled
+	if t.Grammar != nil {
+		held = t.Grammar.Spelled(spelling)
+	}
 	switch {
 	case free:
-	case t.Grammar != nil && g.fits(t.Grammar):
-		return t.Grammar.Root, nil
-	case t.Grammar != nil:
+	case held != nil && g.fits(held):
+		return held.Root, nil
+	case held != nil:
 		g.diags = append(g.diags, Diag{Tool: i, Path: "$", Msg: tooLarge})
 	default:
-		c, err := g.o.Schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: t.Strict})
+		c, err := g.o.Schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: t.Strict, Spelling: spelling})
 		if err == nil && g.fits(c) {
 			g.relaxed(i, c)
 			return c.Root, nil
+		}
+		if spelling.Kind != schema.AsJSON {
+			return "", errSpelling
 		}
 		if err == nil {
 			err = &schema.Error{Path: "$", Msg: tooLarge}
@@ -295,7 +253,7 @@ func (g *grammarWriter) arguments(i int, free bool) (string, error) {
 		}
 		g.diags = append(g.diags, Diag{Tool: i, Path: e.Path, Msg: e.Msg})
 	}
-	c, err := g.o.Schemas.Compile(nil, schema.Options{Object: true})
+	c, err := g.o.Schemas.Compile(nil, schema.Options{Object: true, Spelling: spelling})
 	if err != nil {
 		return "", fmt.Errorf("any object: %w", err)
 	}
@@ -326,16 +284,15 @@ func (g *grammarWriter) relaxed(tool int, c *schema.Compiled) {
 // answer is a JSON text, or calls where there are tools.
 func (g *grammarWriter) answer(canCall bool) (string, error) {
 	root, err := g.answerSchema()
-	if err != nil || !canCall || g.f.forced().first() == "" {
+	if err != nil || !canCall || g.b.first() == "" {
 		return root, err
 	}
 	call, err := g.call(true)
 	if err != nil {
 		return "", err
 	}
-	b := g.f.forced()
-	before, after := b.around()
-	return fmt.Sprintf("( %s | %s )", root, sequence(literal(before), g.calls(call, b), literal(after))), nil
+	before, after := g.b.around()
+	return fmt.Sprintf("( %s | %s )", root, sequence(literal(before), g.calls(call), literal(after))), nil
 }
 
 // answerSchema is the JSON that the answer has to be.
@@ -355,35 +312,30 @@ func (g *grammarWriter) answerSchema() (string, error) {
 	return c.Root, nil
 }
 
-// auto is free text in which calls, where there are any, are right.
+// auto is free text in which calls, where there are any, are right. Behind a
+// block the text goes on, and may lead to the next, unless there may be but one.
 func (g *grammarWriter) auto() (string, error) {
 	call, err := g.call(true)
 	if err != nil {
 		return "", err
 	}
-	b := g.f.forced()
-	before, after := b.around()
-	if g.o.MaxCalls != 1 && !b.List && !b.Shared {
-		defer func(n int) { g.o.MaxCalls = n }(g.o.MaxCalls)
-		g.o.MaxCalls = 1 // a block; text between them leads to the next
-		return g.autoText(b, call, before, after, " text"), nil
-	}
-	rest := " text"
+	b, rest := g.b, "text"
 	if g.o.MaxCalls == 1 {
 		rest = ""
+	} else if !b.List && !b.Shared && (b.Section == "" || b.Single) {
+		defer func(n int) { g.o.MaxCalls = n }(g.o.MaxCalls)
+		g.o.MaxCalls = 1 // in a block
 	}
-	return g.autoText(b, call, before, after, rest), nil
-}
-
-func (g *grammarWriter) autoText(b *Block, call, before, after, rest string) string {
-	g.add("block", sequence(literal(strings.TrimPrefix(before, b.first())), g.calls(call, b), literal(after)+rest))
+	before, after := b.around()
+	g.add("block", sequence(literal(strings.TrimPrefix(before, b.first())), g.calls(call), literal(after), rest))
 	patterns := []pattern{{b.first(), "block"}}
 	if b.Section != "" { // calls without their section
-		body := sequence(literal(strings.TrimPrefix(before, b.Section+b.Start)), g.calls(call, b), literal(after)+rest)
-		patterns = append(patterns, pattern{b.Start, g.add("bare-block", body)})
+		lead, trail := b.inside()
+		end := literal(b.Inner + b.SectionEnd)
+		patterns = append(patterns, pattern{b.Start, g.add("bare-block", sequence(literal(lead), call, literal(trail), "( "+end+" )?", rest))})
 	}
 	g.rules.AddRules(freeText("text", true, patterns...)...)
-	return "text"
+	return "text", nil
 }
 
 // thoughts puts the model's thoughts before body.
@@ -406,6 +358,14 @@ func literal(s string) string {
 		return ""
 	}
 	return schema.Quote(s)
+}
+
+// maybe is a text that may be missing, as an expression.
+func maybe(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "( " + literal(s) + " )?"
 }
 
 func sequence(parts ...string) string {

@@ -192,7 +192,7 @@ func TestGrammarAndLexerAgree(t *testing.T) {
 	}
 }
 
-// A forced call is spelled as a Qwen template spells it in the history.
+// A forced call is spelled as the family's template spells it in the history.
 func TestCanonicalSpelling(t *testing.T) {
 	for name, want := range map[string]string{
 		"hermes":          "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>",
@@ -208,10 +208,20 @@ func TestCanonicalSpelling(t *testing.T) {
 		"deepseek_v31":    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{\"zone\": \"UTC\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		"kimi_k2":         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{\"zone\": \"UTC\"}<|tool_call_end|><|tool_calls_section_end|>",
 		"functionary_v31": `<function=get_time>{"zone": "UTC"}</function>`,
-		"qwen3_coder":     "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>",
-		"lfm2":            `<|tool_call_start|>[{"name": "get_time", "arguments": {"zone": "UTC"}}]<|tool_call_end|>`,
-		"gemma4":          `<|tool_call>call:get_time{"zone": "UTC"}<tool_call|>`,
 		"llama3":          `{"name": "get_time", "parameters": {"zone": "UTC"}}`,
+		"qwen3_coder":     "<tool_call>\n<function=get_time>\n<parameter=zone>\nUTC\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=ping>\n</function>\n</tool_call>",
+		"seed_oss":        "<seed:tool_call>\n<function=get_time>\n<parameter=zone>UTC</parameter>\n</function>\n</seed:tool_call>",
+		"glm45":           "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>\n<tool_call>ping\n</tool_call>",
+		"glm47":           "<tool_call>get_time<arg_key>zone</arg_key><arg_value>UTC</arg_value></tool_call><tool_call>ping</tool_call>",
+		"hy3":             "<tool_calls:opensource>\n<tool_call:opensource>get_time<tool_sep:opensource>\n<arg_key:opensource>zone</arg_key:opensource>\n<arg_value:opensource>UTC</arg_value:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>",
+		"minimax_m2":      "<minimax:tool_call>\n<invoke name=\"get_time\">\n<parameter name=\"zone\">UTC</parameter>\n</invoke>\n<invoke name=\"ping\">\n</invoke>\n</minimax:tool_call>",
+		"deepseek_v32":    "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" string=\"false\">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+		"step3":           `<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_time"><steptml:parameter name="zone">UTC</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>`,
+		"lfm2":            `<|tool_call_start|>[get_time(zone='UTC'), get_weather(days=2, city="Oslo"), ping()]<|tool_call_end|>`,
+		"pythonic":        `[get_time(zone='UTC'), ping()]`,
+		"olmo3":           "<function_calls>get_time(zone=\"UTC\")\nping()</function_calls>",
+		"gemma4":          `<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:2}<tool_call|><|tool_call>call:ping{}<tool_call|>`,
+		"functiongemma":   `<start_function_call>call:get_time{zone:<escape>UTC<escape>}<end_function_call>`,
 	} {
 		f := row(name)
 		g, parsed := mustGrammar(t, &f, grammarTools, GrammarOptions{Require: true})

@@ -94,7 +94,7 @@ type tool struct {
 	name       string
 	parameters []byte
 	checker    *schema.Checker
-	params     map[string]*param // by name, for Tagged; nil before their first use
+	params     *schema.Arguments // for Tagged; nil before their first use
 }
 
 // fits says whether arguments fit the tool's schema.

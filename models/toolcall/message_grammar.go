@@ -78,7 +78,7 @@ func (g *grammarWriter) callMessage(onlyStrict bool) (string, error) {
 
 // payload is the text of a message to a tool.
 func (g *grammarWriter) payload(name, args string) string {
-	b := g.f.forced()
+	b := g.b
 	if b.Style == ArgsAfterName {
 		return args
 	}

@@ -47,8 +47,8 @@ var messageRows = []Format{
 	{
 		Name: "muse_glimmer", Messages: &muse,
 		Blocks: []Block{{
-			Style: Tagged, Section: "<atem:function_calls>", SectionEnd: "</atem:function_calls>",
-			Start: `<atem:invoke name="`, NameEnd: `">`, End: "</atem:invoke>", Tags: namedTags("atem:", false),
+			Style: Tagged, Section: "<atem:function_calls>", SectionEnd: "</atem:function_calls>", Inner: "\n",
+			Start: `<atem:invoke name="`, NameEnd: `">`, End: "</atem:invoke>", Lead: "\n", Between: "\n", Tags: namedTags("atem:", "\n"),
 		}},
 		Reasoning: []Span{{" to=self<|message|>", "<|eom|>"}},
 	},

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"bytes"
 	"encoding/json"
+
+	"quern/models/schema"
 )
 
 // nested translates values that are written as elements within elements, each
@@ -26,14 +28,14 @@ func (n *nested) append(out, raw []byte, about json.RawMessage, depth int) []byt
 	elements, ok := n.elements(raw)
 	switch {
 	case !ok || depth > maxJSONDepth:
-		return paramOf(about).appendValue(out, raw, false)
+		return appendValue(out, raw, schema.NewArgument(about), false)
 	case len(elements) > 0:
 	case list:
 		return append(out, "[]"...)
 	case string(s.Type) == `"object"`:
 		return append(out, "{}"...)
 	default:
-		return paramOf(about).appendValue(out, raw, false)
+		return appendValue(out, raw, schema.NewArgument(about), false)
 	}
 	if !list && len(s.Properties) == 0 {
 		list = true

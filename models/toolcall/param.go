@@ -8,70 +8,40 @@ import (
 	"quern/models/schema"
 )
 
-// param is what a tool's schema says of one argument.
-type param struct {
-	text    bool // nothing but a string
-	checker *schema.Checker
-	about   json.RawMessage // all of it
-}
+// anyArgument is an argument that no schema speaks of.
+var anyArgument = schema.NewArguments(nil).Of("")
 
-// anyParam is an argument that no schema speaks of.
-var anyParam = &param{}
-
-// param finds the schema of an argument.
-func (t *tool) param(name []byte) *param {
+// param is what the tool's schema says of an argument.
+func (t *tool) param(name []byte) *schema.Argument {
 	if t == nil {
-		return anyParam
+		return anyArgument
 	}
 	if t.params == nil {
-		t.params = paramsOf(t.parameters)
+		t.params = schema.NewArguments(t.parameters)
 	}
-	if p := t.params[string(name)]; p != nil {
-		return p
-	}
-	return anyParam
+	return t.params.Of(string(name))
 }
 
-func paramsOf(parameters []byte) map[string]*param {
-	out := map[string]*param{}
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+// about is the schema of an argument, as far as it stands among the properties.
+func (t *tool) about(name []byte) json.RawMessage {
+	var s part
+	if t == nil || json.Unmarshal(t.parameters, &s) != nil {
+		return nil // a schema that cannot be read says nothing
 	}
-	if json.Unmarshal(parameters, &s) != nil {
-		return out // a schema that cannot be read says nothing
-	}
-	for name, raw := range s.Properties {
-		out[name] = paramOf(raw)
-	}
-	return out
-}
-
-func paramOf(about json.RawMessage) *param {
-	var typed struct {
-		Type json.RawMessage `json:"type"`
-	}
-	if json.Unmarshal(about, &typed) != nil {
-		return anyParam
-	}
-	kind := string(bytes.TrimSpace(typed.Type))
-	p := &param{text: kind == `"string"` || kind == `["string"]`, about: about}
-	if !p.text {
-		p.checker = schema.NewChecker(about)
-	}
-	return p
+	return s.Properties[string(name)]
 }
 
 // appendValue adds a value that is no plain string: JSON, or Python's spelling of
 // a constant, or else the text as a string. The first of these that the schema
 // allows is taken; asJSON says that the model declared it to be JSON, whatever
 // the schema says.
-func (p *param) appendValue(out, raw []byte, asJSON bool) []byte {
+func appendValue(out, raw []byte, param *schema.Argument, asJSON bool) []byte {
 	quoted := append(appendString([]byte{'"'}, raw...), '"')
 	value := asConstant(bytes.TrimSpace(raw))
 	if !json.Valid(value) {
 		return append(out, quoted...)
 	}
-	if !asJSON && p.checker != nil && !p.checker.Fits(value) && p.checker.Fits(quoted) {
+	if !asJSON && !param.Fits(value) && param.Fits(quoted) {
 		return append(out, quoted...)
 	}
 	return append(out, value...)

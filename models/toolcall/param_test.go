@@ -10,8 +10,8 @@ func TestParamValues(t *testing.T) {
 	tool := &tool{parameters: []byte(`{"properties":{
 		"text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},"flag":{"type":"boolean"},
 		"either":{"anyOf":[{"type":"string"},{"type":"array"}]},"free":{}}}`)}
-	require.True(t, tool.param([]byte("text")).text)
-	require.False(t, tool.param([]byte("maybe")).text)
+	require.True(t, tool.param([]byte("text")).Text)
+	require.False(t, tool.param([]byte("maybe")).Text)
 	for _, c := range []struct {
 		name, raw string
 		asJSON    bool
@@ -33,8 +33,9 @@ func TestParamValues(t *testing.T) {
 		{"unknown", "blue\n", false, `"blue\n"`},
 		{"maybe", "42", true, "42"},
 	} {
-		require.Equal(t, c.want, string(tool.param([]byte(c.name)).appendValue(nil, []byte(c.raw), c.asJSON)), c)
+		require.Equal(t, c.want, string(appendValue(nil, []byte(c.raw), tool.param([]byte(c.name)), c.asJSON)), c)
 	}
 	tool.params, tool.parameters = nil, []byte("[")
-	require.Same(t, anyParam, tool.param([]byte("text")))
+	require.False(t, tool.param([]byte("text")).Text)
+	require.True(t, tool.param([]byte("text")).Fits([]byte("1")))
 }

@@ -132,13 +132,14 @@ func (b *Block) marks(before, gap, after string) bool {
 	end := strings.TrimRight(inner[:commonStart(inner, after)], blanks)
 	start := strings.TrimLeft(inner[len(inner)-commonEnd(inner[len(end):], before):], blanks)
 	b.Start, b.End = start, end
-	b.Section = trim(before[:len(before)-len(start)])
+	b.Section = before[:len(before)-len(start)]
+	b.Section, b.Inner = trim(b.Section), trailing(b.Section)
 	b.SectionEnd = ofTurn(b.Section, trim(after[len(end):]))
 	if start == "" && end == "" {
 		return false
 	}
 	if b.Section == "" {
-		b.SectionEnd = "" // belongs to the turn
+		b.SectionEnd, b.Inner = "", "" // belongs to the turn
 	}
 	b.Between = strings.TrimPrefix(strings.TrimPrefix(gap, b.Trail), end)
 	b.Between = strings.TrimSuffix(strings.TrimSuffix(b.Between, b.Lead), start)
@@ -175,6 +176,7 @@ func (b *Block) splitSection() {
 	if b.Section != "" || b.Style == ArgsInObject || len(start) < 3 || n < 3 || trim(start[1]) != "" || trim(end[n-2]) != "" {
 		return
 	}
+	b.Single, b.Inner = true, start[1]
 	b.Section, b.Start = start[0], strings.Join(start[2:], "")
 	b.SectionEnd, b.End = end[n-1], strings.Join(end[:n-2], "")
 }
@@ -246,7 +248,10 @@ func (p *prober) tags() (b Block, ok bool) {
 		_, second, _ = strings.Cut(second, t.ValueEnd)
 		gap, _, _ = strings.Cut(second, otherName)
 	}
-	return b, b.marks(before, gap, after)
+	ok = b.marks(before, gap, after)
+	b.Lead, b.Trail = leading(strings.TrimPrefix(strings.TrimLeft(toKey, blanks), b.NameEnd)), ""
+	t.Lead, t.Trail, t.After = trailing(toValue), leading(toOther), trailing(strings.TrimSuffix(toOther, t.KeyStart))
+	return b, ok
 }
 
 // valueMarks splits what stands between key and value.
@@ -254,7 +259,7 @@ func (t *Tags) valueMarks(mid string, number sample) bool {
 	other, ok := cutBetween(string(number), numberKey, someNumber)
 	if ok && trim(other) != mid { // DeepSeek says of each value whether it is a string
 		t.KeyEnd, _, ok = strings.Cut(mid, " ")
-		t.Attributes, t.ValueStart = true, ">"
+		t.Attributes, t.Typed, t.ValueStart = true, "string", ">"
 		return ok && strings.HasSuffix(mid, `string="true">`)
 	}
 	list := atoms(mid)
@@ -262,7 +267,8 @@ func (t *Tags) valueMarks(mid string, number sample) bool {
 	if next == 0 {
 		next = len(list)
 	}
-	t.KeyEnd, t.ValueStart = trim(strings.Join(list[:next], "")), trim(strings.Join(list[next:], ""))
+	t.KeyEnd, t.ValueStart = strings.Join(list[:next], ""), trim(strings.Join(list[next:], ""))
+	t.KeyEnd, t.Gap = trim(t.KeyEnd), trailing(t.KeyEnd)
 	return true
 }
 
@@ -287,10 +293,8 @@ func (p *prober) expressions() (b Block, ok bool) {
 	gap, _ := cutBetween(string(p.two), firstValue+closing, otherName)
 	if strings.HasSuffix(before, "[") && strings.HasPrefix(after, "]") {
 		b.Start, b.End = trim(strings.TrimSuffix(before, "[")), trim(strings.TrimPrefix(after, "]"))
-		b.List = b.Start == ""
+		b.List = true
 		return b, ok
 	}
-	marked := b.marks(before, gap, after)
-	b.Shared = false
-	return b, ok && marked
+	return b, ok && b.marks(before, gap, after)
 }

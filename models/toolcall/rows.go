@@ -10,22 +10,32 @@ var (
 	think     = []Span{{"<think>", "</think>"}}
 	toolCalls = Block{Start: "<tool_calls>", End: "</tool_calls>", List: true}
 
-	functionTags = Tags{KeyStart: "<parameter=", KeyEnd: ">", ValueEnd: "</parameter>", Trim: true}
+	functionTags = Tags{KeyStart: "<parameter=", KeyEnd: ">", ValueEnd: "</parameter>", Trim: true, Lead: "\n", Trail: "\n", After: "\n"}
+	inlineTags   = Tags{KeyStart: "<parameter=", KeyEnd: ">", ValueEnd: "</parameter>", Trim: true, After: "\n"}
 )
 
 // namedTags are tags with the key in an attribute.
-func namedTags(prefix string, trim bool) Tags {
+func namedTags(prefix, after string) Tags {
 	return Tags{
 		KeyStart: "<" + prefix + `parameter name="`, KeyEnd: `"`, ValueStart: ">", ValueEnd: "</" + prefix + "parameter>",
-		Attributes: true, Trim: trim,
+		Attributes: true, After: after,
 	}
 }
 
+// invokeTags are those of MiniMax M2.
+var invokeTags = func() Tags {
+	t := namedTags("", "\n")
+	t.Trim = true
+	return t
+}()
+
 // dsml are the tags of DeepSeek since V3.2; its versions name the section apart.
 func dsml(section string) Block {
+	tags := namedTags("｜DSML｜", "\n")
+	tags.Typed = "string"
 	return Block{
-		Style: Tagged, Section: "<｜DSML｜" + section + ">", SectionEnd: "</｜DSML｜" + section + ">",
-		Start: `<｜DSML｜invoke name="`, NameEnd: `">`, End: "</｜DSML｜invoke>", Tags: namedTags("｜DSML｜", false),
+		Style: Tagged, Section: "<｜DSML｜" + section + ">", SectionEnd: "</｜DSML｜" + section + ">", Inner: "\n",
+		Start: `<｜DSML｜invoke name="`, NameEnd: `">`, End: "</｜DSML｜invoke>", Lead: "\n", Between: "\n", Tags: tags,
 	}
 }
 
@@ -34,13 +44,15 @@ func argTags(suffix string) Tags {
 	return Tags{
 		KeyStart: "<arg_key" + suffix + ">", KeyEnd: "</arg_key" + suffix + ">",
 		ValueStart: "<arg_value" + suffix + ">", ValueEnd: "</arg_value" + suffix + ">",
+		Gap: "\n", After: "\n",
 	}
 }
 
 func hunyuan3(suffix string) Block {
 	return Block{
-		Style: Tagged, Section: "<tool_calls" + suffix + ">", SectionEnd: "</tool_calls" + suffix + ">",
-		Start: "<tool_call" + suffix + ">", NameEnd: "<tool_sep" + suffix + ">", End: "</tool_call" + suffix + ">", Tags: argTags(suffix),
+		Style: Tagged, Section: "<tool_calls" + suffix + ">", SectionEnd: "</tool_calls" + suffix + ">", Inner: "\n",
+		Start: "<tool_call" + suffix + ">", NameEnd: "<tool_sep" + suffix + ">", End: "</tool_call" + suffix + ">",
+		Lead: "\n", Between: "\n", Tags: argTags(suffix),
 	}
 }
 
@@ -149,7 +161,7 @@ var blockRows = []Format{
 	},
 	{
 		Name:   "mistral_v7",
-		Blocks: []Block{{Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]", List: true}},
+		Blocks: []Block{{Start: "[TOOL_CALLS]", NameEnd: "[ARGS]", IDStart: "[CALL_ID]", List: true, LastIDKey: "id", Inner: " ", Loose: true}},
 	},
 	{
 		Name: "deepseek_v3",
@@ -188,7 +200,10 @@ var blockRows = []Format{
 	{
 		Name: "command_r_plus",
 		Blocks: []Block{
-			{Start: "Action:\n```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters", Lead: "\n", Trail: "\n", List: true},
+			{
+				Start: "Action:\n```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters",
+				Inner: "\n", Lead: "\n    ", Trail: "\n", Between: ",\n    ", List: true,
+			},
 			{Start: "Action: ```json", End: "```", NameKey: "tool_name", ArgsKey: "parameters", List: true},
 		},
 	},
@@ -196,23 +211,25 @@ var blockRows = []Format{
 		// Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5.
 		Name: "qwen3_coder",
 		Blocks: []Block{{
-			Style: Tagged, Section: "<tool_call>", SectionEnd: "</tool_call>",
-			Start: "<function=", NameEnd: ">", End: "</function>", Tags: functionTags,
+			Style: Tagged, Section: "<tool_call>", SectionEnd: "</tool_call>", Inner: "\n", Single: true,
+			Start: "<function=", NameEnd: ">", End: "</function>", Lead: "\n", Between: "\n", Tags: functionTags,
 		}},
 		Reasoning: think,
 	},
 	{
 		Name: "seed_oss",
 		Blocks: []Block{{
-			Style: Tagged, Section: "<seed:tool_call>", SectionEnd: "</seed:tool_call>",
-			Start: "<function=", NameEnd: ">", End: "</function>", Tags: functionTags,
+			Style: Tagged, Section: "<seed:tool_call>", SectionEnd: "</seed:tool_call>", Inner: "\n", Single: true,
+			Start: "<function=", NameEnd: ">", End: "</function>", Lead: "\n", Between: "\n", Tags: inlineTags,
 		}},
 		Reasoning: []Span{{"<seed:think>", "</seed:think>"}},
 	},
 	{
 		// GLM 4.5 and later, with line breaks between the tags or without.
-		Name:      "glm45",
-		Blocks:    []Block{{Style: Tagged, Start: "<tool_call>", End: "</tool_call>", Tags: argTags("")}},
+		Name: "glm45",
+		Blocks: []Block{{
+			Style: Tagged, Start: "<tool_call>", End: "</tool_call>", Lead: "\n", Between: "\n", Loose: true, Tags: argTags(""),
+		}},
 		Reasoning: think,
 	},
 	{
@@ -222,8 +239,8 @@ var blockRows = []Format{
 	{
 		Name: "minimax_m2",
 		Blocks: []Block{{
-			Style: Tagged, Section: "<minimax:tool_call>", SectionEnd: "</minimax:tool_call>",
-			Start: `<invoke name="`, NameEnd: `">`, End: "</invoke>", Tags: namedTags("", true),
+			Style: Tagged, Section: "<minimax:tool_call>", SectionEnd: "</minimax:tool_call>", Inner: "\n",
+			Start: `<invoke name="`, NameEnd: `">`, End: "</invoke>", Lead: "\n", Between: "\n", Tags: invokeTags,
 		}},
 		Reasoning: think,
 	},
@@ -234,27 +251,27 @@ var blockRows = []Format{
 		Blocks: []Block{{
 			Style: Tagged, Section: "<｜tool_calls_begin｜>", SectionEnd: "<｜tool_calls_end｜>",
 			Start: `<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="`, NameEnd: `">`,
-			End: "</steptml:invoke><｜tool_call_end｜>", Tags: namedTags("steptml:", false),
+			End: "</steptml:invoke><｜tool_call_end｜>", Tags: namedTags("steptml:", ""),
 		}},
 		Reasoning: think,
 	},
 	{
 		Name:      "lfm2",
-		Blocks:    []Block{{Style: Expression, Start: "<|tool_call_start|>", NameEnd: "(", End: "<|tool_call_end|>"}},
+		Blocks:    []Block{{Style: Expression, Start: "<|tool_call_start|>", NameEnd: "(", End: "<|tool_call_end|>", List: true}},
 		Reasoning: think,
 	},
 	{
 		// Llama 4 and others: the whole answer is a list of calls.
 		Name: "pythonic",
 		Blocks: []Block{
-			{Style: Expression, NameEnd: "("},
-			{Style: Expression, Start: "<|python_start|>", NameEnd: "(", End: "<|python_end|>"},
+			{Style: Expression, NameEnd: "(", List: true},
+			{Style: Expression, Start: "<|python_start|>", NameEnd: "(", End: "<|python_end|>", List: true},
 		},
 		Bare: BareList,
 	},
 	{
 		Name:      "olmo3",
-		Blocks:    []Block{{Style: Expression, Start: "<function_calls>", NameEnd: "(", End: "</function_calls>", Between: "\n"}},
+		Blocks:    []Block{{Style: Expression, Start: "<function_calls>", NameEnd: "(", End: "</function_calls>", Between: "\n", Shared: true}},
 		Reasoning: think,
 	},
 	{
@@ -271,10 +288,11 @@ var blockRows = []Format{
 		Name: "kimi_k3",
 		Blocks: []Block{{
 			Style: Tagged, Section: "<|open|>tools<|sep|>", SectionEnd: "<|close|>tools<|sep|>",
-			Start: `<|open|>call tool="`, NameEnd: `"`, HeadEnd: "<|sep|>", End: "<|close|>call<|sep|>",
+			Start: `<|open|>call tool="`, NameEnd: `"`, HeadEnd: "<|sep|>", Head: ` index="#"`, End: "<|close|>call<|sep|>",
+			Preface: "<|open|>response<|sep|><|close|>response<|sep|>", Epilogue: "<|close|>message<|sep|>",
 			Tags: Tags{
 				KeyStart: `<|open|>argument key="`, KeyEnd: `"`, ValueStart: "<|sep|>", ValueEnd: "<|close|>argument<|sep|>",
-				Attributes: true, Entities: true, Whole: Span{"<|open|>json", "<|close|>json<|sep|>"},
+				Attributes: true, Typed: "type", Entities: true, Whole: Span{"<|open|>json", "<|close|>json<|sep|>"},
 			},
 		}},
 		Reasoning: []Span{{"<|open|>think<|sep|>", "<|close|>think<|sep|>"}},

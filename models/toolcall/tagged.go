@@ -176,7 +176,7 @@ func (t *tagged) beginValue() {
 	}
 	said, asString := typeIn(t.attrs)
 	t.asJSON = said && !asString
-	t.string = asString || !said && t.tool.param(t.key).text
+	t.string = asString || !said && t.tool.param(t.key).Text
 	t.end = t.b.Tags.ValueEnd
 	if t.b.Tags.Nested {
 		t.end += string(t.key) + t.b.Tags.KeyEnd
@@ -284,18 +284,18 @@ func (t *tagged) endValue(next tagState) {
 		t.args = append(t.args, '"')
 	} else {
 		t.member()
-		t.args = t.appendValue(t.args, t.tool.param(t.key))
+		t.args = t.appendValue(t.args)
 	}
 	t.safe, t.anchor = len(t.args), true
 }
 
-func (t *tagged) appendValue(out []byte, p *param) []byte {
+func (t *tagged) appendValue(out []byte) []byte {
 	tags := &t.b.Tags
 	if !tags.Nested {
-		return p.appendValue(out, t.value, t.asJSON)
+		return appendValue(out, t.value, t.tool.param(t.key), t.asJSON)
 	}
 	n := nested{open: []byte(tags.KeyStart), shut: []byte(tags.ValueEnd)}
-	return n.append(out, t.value, p.about, 0)
+	return n.append(out, t.value, t.tool.about(t.key), 0)
 }
 
 // finish ends a call whose last argument is whole.

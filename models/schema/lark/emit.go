@@ -12,11 +12,25 @@ type emitter struct {
 	*graph
 	text  *schema.Text
 	names map[int]string
+	terms map[*terminal]string
 	todo  []int
 }
 
+// emit writes the rules twice, with the escapes of JSON and without.
 func emit(g *graph, source, key string) (*schema.Compiled, error) {
-	e := &emitter{graph: g, text: schema.NewText(source), names: map[int]string{}}
+	escaped, start, err := emitText(g, schema.NewText(source, false))
+	if err != nil {
+		return nil, err
+	}
+	plain, plainStart, err := emitText(g, schema.NewText(source, true))
+	if err != nil {
+		return nil, err
+	}
+	return escaped.Member(key, start, plain, plainStart)
+}
+
+func emitText(g *graph, text *schema.Text) (*schema.Text, string, error) {
+	e := &emitter{graph: g, text: text, names: map[int]string{}, terms: map[*terminal]string{}}
 	start := e.name(0)
 	for len(e.todo) > 0 {
 		id := e.todo[len(e.todo)-1]
@@ -26,10 +40,10 @@ func emit(g *graph, source, key string) (*schema.Compiled, error) {
 			err = e.text.Put(e.names[id], body)
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return e.text.Member(key, start)
+	return e.text, start, nil
 }
 
 func (e *emitter) name(id int) string {
@@ -95,13 +109,13 @@ func (e *emitter) alternatives(x *node) (string, error) {
 const longTerminal = 64
 
 func (e *emitter) terminal(t *terminal) (string, error) {
-	if t.expr != "" {
-		return t.expr, nil
+	if expr, ok := e.terms[t]; ok {
+		return expr, nil
 	}
 	expr, err := e.text.Pattern(t.all)
 	if err == nil && len(expr) > longTerminal {
 		expr, err = e.text.Add(expr)
 	}
-	t.expr = expr
+	e.terms[t] = expr
 	return expr, err
 }

@@ -226,7 +226,6 @@ type terminal struct {
 	id    int
 	all   *schema.Pattern
 	solid *terminal // without the empty text, nil if there is nothing else
-	expr  string    // its rule, once it is written
 }
 
 // terminal compiles an expression, or finds what it compiled to.
