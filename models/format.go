@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"quern/models/template"
 	"quern/models/toolcall"
 )
@@ -24,7 +26,7 @@ func FormatOf(t *template.Template) (toolcall.Format, string, error) {
 	case !caps.ToolCalls && !f.Begins(generic.Blocks[0].Start):
 		// Earlier calls stand in the prompt in the generic form, which a model may
 		// take up.
-		f.Blocks = append(f.Blocks[:len(f.Blocks):len(f.Blocks)], generic.Blocks...)
+		f.Blocks = append(slices.Clip(f.Blocks), generic.Blocks...)
 	}
 	return f, why, nil
 }

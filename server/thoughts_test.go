@@ -90,10 +90,10 @@ func TestThoughtLimits(t *testing.T) {
 		"just reached":                {"<think>abc</think>said", `{"max_tokens":5}`, nil, "abc", "said"},
 		"no thoughts at all":          {"said", `{"max_tokens":1}`, nil, "", "said"},
 		"a character is not cut":      {"<think>aé€</think>x", `{"max_tokens":3}`, nil, "aé", "then"},
-		"no limit, as llama.cpp says": {"<think>abc</think>said", `{"max_tokens":-1}`, ptr(2), "abc", "said"},
-		"the node's limit":            {"<think>abcdef</think>x", `{}`, ptr(3), "ab", "then"},
-		"the node's limit of none":    {"<think>abcdef</think>x", `{"effort":"high"}`, ptr(0), "", "then"},
-		"the request's goes before":   {"<think>abcdef</think>x", `{"max_tokens":2}`, ptr(5), "a", "then"},
+		"no limit, as llama.cpp says": {"<think>abc</think>said", `{"max_tokens":-1}`, new(2), "abc", "said"},
+		"the node's limit":            {"<think>abcdef</think>x", `{}`, new(3), "ab", "then"},
+		"the node's limit of none":    {"<think>abcdef</think>x", `{"effort":"high"}`, new(0), "", "then"},
+		"the request's goes before":   {"<think>abcdef</think>x", `{"max_tokens":2}`, new(5), "a", "then"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, c.answer)
@@ -116,8 +116,6 @@ func TestThoughtsEndBesideMarkers(t *testing.T) {
 		require.Equal(t, want, [2]string{thoughtsOf(one), textOf(one)})
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // What the answer is held to holds behind thoughts that were ended.
 func TestConstraintsBehindEndedThoughts(t *testing.T) {

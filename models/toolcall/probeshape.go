@@ -40,7 +40,7 @@ func (p *prober) objects() (b Block, ok bool) {
 
 // enclosing is the outermost JSON value around a position.
 func enclosing(s string, at int) (from, to int) {
-	for i := 0; i < at; i++ {
+	for i := range max(at, 0) {
 		if s[i] != '{' && s[i] != '[' {
 			continue
 		}
@@ -184,14 +184,12 @@ func (b *Block) splitSection() {
 // afterName reads calls that are a name, a mark, and the arguments as JSON.
 func (p *prober) afterName() (b Block, ok bool) {
 	b.Style = ArgsAfterName
-	s := string(p.one)
-	name := strings.Index(s, firstName)
-	rest := s[name+len(firstName):]
+	before, rest, _ := strings.Cut(string(p.one), firstName)
 	from, to := enclosing(rest, strings.Index(rest, firstValue))
 	if from < 0 || rest[from] != '{' || !strings.Contains(rest[from:to], `"`+firstKey+`"`) {
 		return b, false
 	}
-	before, mid := s[:name], rest[:from]
+	mid := rest[:from]
 	gap := ""
 	if two := string(p.two); two != "" {
 		_, second, _ := strings.Cut(two, rest[from:to])
