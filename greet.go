@@ -42,7 +42,7 @@ func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine
 	p, name := b.Params(), n.card.ID
 	n.logger.Info("ready", "model", name, "addr", addr.String(), "cells", p.Ctx, "kv_type", p.KVType,
 		"kv_bytes", b.KVBytes(), "threads", p.Threads, "parallel", n.cfg.Parallel, "context", eng.MaxLength(),
-		"format", n.card.Format.Name, "format_reason", n.card.FormatReason, "took", took.Round(time.Millisecond))
+		"cache_ram", eng.Stats().RAM.Capacity, "format", n.card.Format.Name, "format_reason", n.card.FormatReason, "took", took.Round(time.Millisecond))
 	if asked := n.cfg.CtxSize; asked != 0 && asked != p.Ctx {
 		n.logger.Warn("the context has another size than ctx-size says: llama.cpp rounds it", "ctx_size", asked, "cells", p.Ctx)
 	}
@@ -52,6 +52,7 @@ func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine
 	fmt.Fprintf(out, `
   model     %s (%s, %s, %s)
   context   %d tokens a request, %d KV cells in all (%s, %s)
+  prefixes  %s
   running   %d requests at once on %d threads
   tools     %s (%s)
   serving   http://%s/v1
@@ -60,8 +61,19 @@ Try it:
   curl http://%s/v1/responses -H 'Content-Type: application/json' -d '{"input":"What is the capital of France?"}'
 
 `, name, n.card.Info.Name, n.card.Info.Quantization, mebi(n.card.Info.FileSize),
-		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), n.cfg.Parallel, p.Threads,
+		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), prefixes(eng.Stats(), n.cfg.CacheDir), n.cfg.Parallel, p.Threads,
 		n.card.Format.Name, n.card.FormatReason, addr, addr)
+}
+
+// prefixes says where what leaves the KV cache is kept.
+func prefixes(s engine.Stats, dir string) string {
+	switch {
+	case s.RAM.Capacity == 0:
+		return "in the KV cache only"
+	case s.Disk.Capacity == 0:
+		return "up to " + mebi(s.RAM.Capacity) + " of memory beside the KV cache"
+	}
+	return "up to " + mebi(s.RAM.Capacity) + " of memory beside the KV cache, " + mebi(s.Disk.Bytes) + " of " + mebi(s.Disk.Capacity) + " in " + dir
 }
 
 func mebi(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<19)>>20) }

@@ -121,6 +121,7 @@ func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.
 	eng := engine.New(backend, engine.Config{
 		MaxRunning: n.cfg.Parallel, MaxQueue: queueLength(n.cfg.MaxQueue), MaxLength: n.card.Info.ContextLength, Logger: n.logger,
 		MaxDraft: n.maxDraft(),
+		CacheRAM: cacheRAM(n.cfg, n.card.Info.FileSize, backend.KVBytes()), Store: openPrefixes(n.cfg, backend, n.logger),
 	})
 	n.api.SetModel(n.model(backend, eng))
 	n.greet(out, addr, backend, eng, time.Since(start))

@@ -23,7 +23,8 @@ func (c *Context) Partial() bool { return c.c != nil && bool(C.quern_partial(c.c
 func (c *Context) CanShift() bool { return c.c != nil && bool(C.quern_can_shift(c.c)) }
 
 // SeqCopy gives the empty sequence dst the positions [p0,p1) of src. In a
-// unified context they share the cells, otherwise the data is copied.
+// unified context they share the cells, and dst may also hold positions that end
+// at p0; otherwise the data is copied.
 func (c *Context) SeqCopy(src, dst int32, p0, p1 int) error {
 	if c.c == nil {
 		return ErrClosed

@@ -51,6 +51,35 @@ func TestCopySharesAPrefix(t *testing.T) {
 	})
 }
 
+// A sequence can be put together from copies, one after the other, and from
+// saved parts of another one.
+func TestPartsMakeASequence(t *testing.T) {
+	c := newContext(t, ContextParams{Ctx: 1536, SeqMax: 4, Unified: true})
+	prompt := chatPrompt(t, "Count from one to ten.")
+	last := prompt[len(prompt)-1]
+	n := len(prompt) - 1
+	prefill(t, c, 0, 0, prompt[:n], -1, nil)
+	state := make([]byte, c.StateBound(n-10))
+	require.NoError(t, c.SeqCopy(0, 1, 10, n))
+	size, err := c.SeqStateTo(1, state)
+	require.NoError(t, err)
+	_, err = c.SeqStateTo(1, state[:size-1])
+	require.Error(t, err, "a byte short")
+	_, err = c.SeqStateTo(1, nil)
+	require.ErrorIs(t, err, ErrArgument)
+	require.NoError(t, c.SeqRemove(1, 0, end))
+	want := next(t, c, 0, last, 8)
+
+	require.NoError(t, c.SeqCopy(0, 2, 0, 10))
+	require.NoError(t, c.SetSeqState(1, state[:size]))
+	require.ErrorIs(t, c.SeqCopy(1, 2, 11, n), ErrArgument, "a gap")
+	require.NoError(t, c.SeqCopy(1, 2, 10, n))
+	require.NoError(t, c.SeqRemove(1, 0, end))
+	require.Equal(t, want, next(t, c, 2, last, 8))
+	require.Equal(t, c.StateKind(), newContext(t, ContextParams{Ctx: 512, SeqMax: 2, Unified: true}).StateKind(), "sizes do not matter")
+	require.NotEqual(t, c.StateKind(), newContext(t, ContextParams{Ctx: 512, SeqMax: 2, Unified: true, KVType: "q8_0"}).StateKind())
+}
+
 func TestCopiesAreFreeWhereUnified(t *testing.T) {
 	c := newContext(t, ContextParams{Ctx: 256, Batch: 256, SeqMax: 64, Unified: true})
 	fill := make([]int32, 190)

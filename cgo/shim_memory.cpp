@@ -93,8 +93,10 @@ int quern_seq_copy(quern_context * c, int32_t src, int32_t dst, int32_t p0, int3
         if (src == dst) {
             throw failure(QUERN_BAD_ARG, message("sequence %d can't be copied onto itself", src));
         }
-        if (llama_memory_seq_pos_max(c->mem, dst) >= 0) {
-            throw failure(QUERN_BAD_ARG, message("target sequence %d is not empty", dst));
+        // In a unified cache a copy may also continue what dst holds.
+        const int32_t end = llama_memory_seq_pos_max(c->mem, dst) + 1;
+        if (end > 0 && (c->n_stream() > 1 || end != p0)) {
+            throw failure(QUERN_BAD_ARG, message("target sequence %d is not empty: it ends at %d", dst, end));
         }
         const int32_t max = llama_memory_seq_pos_max(c->mem, src);
         if (max < 0 || p0 == p1 || p0 > max) {
@@ -104,7 +106,7 @@ int quern_seq_copy(quern_context * c, int32_t src, int32_t dst, int32_t p0, int3
         if (!whole && one_state(c)) {
             throw failure(QUERN_UNSUPPORTED, "this model's state can only be copied whole");
         }
-        if (!whole && !c->resumable(src, std::min(p1, max + 1))) {
+        if (!whole && end == 0 && !c->resumable(src, std::min(p1, max + 1))) {
             throw failure(QUERN_UNSUPPORTED, message("sequence %d can't be copied up to %d: its sliding window begins at %d",
                                                      src, p1, llama_memory_seq_pos_min(c->mem, src)));
         }

@@ -23,6 +23,18 @@ var crcTable = crc32.MakeTable(crc32.Castagnoli)
 // ErrState means that the bytes are no state that this context can take.
 var ErrState = errors.New("not a state of this model and context")
 
+// StateKind names what the states of this context fit: models and contexts that
+// differ in it can't exchange any. It says nothing of the weights themselves.
+func (c *Context) StateKind() string { return fmt.Sprintf("%s %08x", stateMagic, c.kind()) }
+
+// StateBound is the most bytes that the state of n positions takes.
+func (c *Context) StateBound(n int) int {
+	// Rows of all layers as they lie in the cache, 12 bytes a cell and some for
+	// each layer and cache.
+	row := (c.mem.KV + int64(c.params.Ctx) - 1) / int64(c.params.Ctx)
+	return stateHeader + n*(int(row)+2*12) + 64*(c.model.info.Layers+1)
+}
+
 // kind tells states apart that do not fit each other.
 func (c *Context) kind() uint32 {
 	i, p := c.model.info, c.params
@@ -45,25 +57,40 @@ func (c *Context) SeqState(seq int32) ([]byte, error) {
 	if c.c == nil {
 		return nil, ErrClosed
 	}
-	var size, n C.size_t
+	var size C.size_t
 	if code := C.quern_seq_state_size(c.c, C.int32_t(seq), &size); code != C.QUERN_OK {
 		return nil, c.errorOf(code)
 	}
 	out := make([]byte, stateHeader+int(size))
-	body := out[stateHeader:]
-	code := C.quern_seq_state_get(c.c, C.int32_t(seq), (*C.uint8_t)(unsafe.SliceData(body)), size, &n)
-	if code != C.QUERN_OK {
-		return nil, c.errorOf(code)
+	n, err := c.SeqStateTo(seq, out)
+	return out[:n], err
+}
+
+// SeqStateTo is SeqState into dst, which must be large enough; it returns the
+// bytes used.
+func (c *Context) SeqStateTo(seq int32, dst []byte) (int, error) {
+	if c.c == nil {
+		return 0, ErrClosed
 	}
-	body = body[:n]
+	if len(dst) < stateHeader {
+		return 0, fmt.Errorf("state into %d bytes: %w", len(dst), ErrArgument)
+	}
+	body := dst[stateHeader:]
+	var n C.size_t
+	code := C.quern_seq_state_get(c.c, C.int32_t(seq), (*C.uint8_t)(unsafe.SliceData(body)), C.size_t(len(body)), &n)
+	if code != C.QUERN_OK {
+		return 0, c.errorOf(code)
+	}
+	out := dst[:stateHeader+int(n)]
 	copy(out, stateMagic)
 	le := binary.LittleEndian
 	le.PutUint32(out[8:], c.kind())
 	le.PutUint32(out[12:], uint32(c.SeqPosMin(seq)))
 	le.PutUint32(out[16:], uint32(c.SeqPosMax(seq)))
-	le.PutUint64(out[20:], uint64(len(body)))
-	le.PutUint32(out[4:], crc32.Checksum(out[8:stateHeader+len(body)], crcTable))
-	return out[:stateHeader+len(body)], nil
+	le.PutUint64(out[20:], uint64(n))
+	le.PutUint32(out[28:], 0)
+	le.PutUint32(out[4:], crc32.Checksum(out[8:], crcTable))
+	return len(out), nil
 }
 
 // SetSeqState replaces a sequence by a saved one. After an error the sequence

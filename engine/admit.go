@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 )
@@ -32,12 +31,49 @@ func (e *Engine) receive() bool {
 		if closing {
 			return false
 		}
-		if len(e.running)+len(e.waiting) > 0 {
+		if len(e.running) > 0 || len(e.waiting) > 0 && !e.stalled {
 			return true
 		}
+		if len(e.waiting) == 0 && e.tiers.saveIdle(e.cache) {
+			continue
+		}
 		e.publish()
-		<-e.wake
+		e.sleep()
 	}
+}
+
+// sleep waits for something to do, or for what the tiers load.
+func (e *Engine) sleep() {
+	if !e.stalled {
+		<-e.wake
+		return
+	}
+	e.stalled = false
+	timer := time.NewTimer(50 * time.Millisecond) // deadlines, and giving up
+	defer timer.Stop()
+	select {
+	case <-e.wake:
+	case <-timer.C:
+	}
+}
+
+// hear runs what other goroutines have posted, waiting for it until a deadline,
+// and says whether that is still ahead.
+func (e *Engine) hear(deadline time.Time) bool {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-e.wake:
+	case <-timer.C:
+	}
+	e.mu.Lock()
+	calls := e.calls
+	e.calls = nil
+	e.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+	return time.Now().Before(deadline)
 }
 
 // endStale ends the requests that were cancelled or have run out of time, or all
@@ -87,6 +123,7 @@ func (e *Engine) admit() {
 		s.queued = false
 	}
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return !s.queued })
+	e.stalled = len(e.running) == 0 && len(e.waiting) > 0
 }
 
 // match looks for a prefix to reuse. It is not ready while a running sequence is
@@ -103,13 +140,13 @@ func (e *Engine) match(s *sequence) (m match, ready bool) {
 		return m, true
 	}
 	n, at := e.coming.lookup(s.request.CacheSalt, s.tokens[:len(s.tokens)-1])
-	if n < m.n+e.config.MinWait {
-		return m, true
+	if n >= m.n+e.config.MinWait {
+		if l := at.first().owner; l.computed() < n {
+			s.leader, s.shared = l, n
+			return m, false
+		}
 	}
-	if l := at.first().owner; l.computed() < n {
-		s.leader, s.shared = l, n
-	}
-	return m, s.leader == nil
+	return m, e.seek(s, m.n)
 }
 
 // fits says whether the cells suffice for one more sequence, with some room for
@@ -132,6 +169,17 @@ func (e *Engine) fits(s *sequence, m match) bool {
 
 // start gives a sequence its place in the KV cache and makes it run.
 func (e *Engine) start(s *sequence, m match) bool {
+	resident := m.n
+	if s.restoring() {
+		var why Miss
+		if m.n, why = e.tiers.begin(&s.back, m.n); why != MissNone {
+			s.miss = why
+		}
+		if m.n == 0 {
+			m = match{}
+		}
+	}
+	why := e.missOf(s, max(resident, s.back.n))
 	s.kv = e.cache.acquire(s.request.CacheSalt, m)
 	if s.kv == nil {
 		if len(e.running) > 0 {
@@ -145,31 +193,36 @@ func (e *Engine) start(s *sequence, m match) bool {
 	if s.pending() > 1 {
 		e.coming.insert(&s.coming, s.tokens)
 	}
-	cached := s.computed()
-	s.stream.computed.Store(int64(min(cached, s.prompt())))
-	e.logMiss(s)
-	if !s.started.IsZero() {
-		return true
+	if s.started.IsZero() {
+		s.started = e.now
+		s.stream.update(func(r *Result) { r.Queue = s.started.Sub(s.submitted) })
 	}
-	s.started = e.now
-	s.charge(float64(s.pending()) * promptPrice)
-	e.stats.PromptTokens += uint64(len(s.tokens))
-	e.stats.PrefixQueries += uint64(len(s.tokens))
-	e.stats.CachedTokens += uint64(cached)
-	e.stats.PrefixHits += uint64(cached)
-	s.stream.update(func(r *Result) {
-		r.Begun, r.CachedTokens = true, cached
-		r.Queue = s.started.Sub(s.submitted)
-	})
+	s.kv.pinned = s.kv.pinned || s.request.Pin
+	s.miss = why
+	if s.restoring() && s.kv.length != s.back.blocks[0].start {
+		e.tiers.giveBack(&s.back)
+	}
+	if !s.restoring() {
+		e.cached(s)
+	}
 	return true
 }
 
-// logMiss says where a prompt departs from all that is resident.
-func (e *Engine) logMiss(s *sequence) {
-	log := e.config.Logger
-	if s.pending() <= 1 || !log.Enabled(context.Background(), slog.LevelDebug) {
+// cached takes account of a sequence that is about to compute: what it holds now
+// was not computed for it.
+func (e *Engine) cached(s *sequence) {
+	n := s.computed()
+	s.stream.computed.Store(int64(min(n, s.prompt())))
+	e.logMiss(s, s.miss)
+	s.miss = MissNone
+	if s.counted {
 		return
 	}
-	log.Debug("prefix ends before the prompt", "request", s.request.ID,
-		"prompt", len(s.tokens), "first_differing", s.computed())
+	s.counted = true
+	s.charge(float64(s.pending()) * promptPrice)
+	e.stats.PromptTokens += uint64(len(s.tokens))
+	e.stats.PrefixQueries += uint64(len(s.tokens))
+	e.stats.CachedTokens += uint64(n)
+	e.stats.PrefixHits += uint64(n)
+	s.stream.update(func(r *Result) { r.Begun, r.CachedTokens = true, n })
 }

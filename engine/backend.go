@@ -102,12 +102,25 @@ type Backend interface {
 	SeqCopy(src, dst SeqID, n int) error
 	// SeqRemove takes positions [from,end) off seq; from 0 always works.
 	SeqRemove(seq SeqID, from int) error
-	SeqSave(seq SeqID) ([]byte, error)
-	SeqRestore(seq SeqID, state []byte) error
 
 	// Abort makes a running Step return ErrAborted soon; the next Step clears it.
 	Abort()
 	Close() error
+}
+
+// StateBackend is a Backend that can move stretches of a sequence out of its KV
+// cache and back. The engine calls these methods from its one goroutine, too.
+type StateBackend interface {
+	Backend
+	// StateSize is the most bytes that the state of n positions takes; 0 says
+	// that this model or cache can't be saved in parts.
+	StateSize(n int) int
+	// SeqSave writes positions [from,to) of seq to dst and returns the bytes used.
+	SeqSave(seq SeqID, from, to int, dst []byte) (int, error)
+	// SeqRestore gives positions [from,to) to seq, which holds [0,from). They get
+	// cells of their own. After an error, ErrNoCells if there was no room, seq is
+	// as it was.
+	SeqRestore(seq SeqID, from, to int, state []byte) error
 }
 
 var (

@@ -1,6 +1,9 @@
 package engine
 
-import "log/slog"
+import (
+	"errors"
+	"log/slog"
+)
 
 // cache owns the backend's sequence ids: it is the only caller of SeqCopy and
 // SeqRemove, knows which tokens each id holds, and finds prefixes to reuse among
@@ -10,6 +13,7 @@ type cache struct {
 	limits  Limits
 	log     *slog.Logger
 	maxIdle int
+	tiers   *tiers // get what is evicted; nil: nobody does
 
 	ledger ledger
 	free   []SeqID
@@ -29,6 +33,8 @@ type resident struct {
 	tail   *run
 	entry  entry[*resident]
 	idle   bool // nobody runs on it: it is kept for its prefix
+	saved  int  // so many of its tokens the tiers have, or were offered
+	pinned bool // somebody asked to keep it
 }
 
 // match is the longest reusable prefix for a prompt: n tokens held by from.
@@ -125,12 +131,33 @@ func (c *cache) grow(r *resident, tokens []Token, n int) {
 	r.tail = c.ledger.extend(r.tail, n)
 }
 
+// errTail says that a sequence holds more than it should.
+var errTail = errors.New("the end of a block can't be removed")
+
+// restore adds a block to r and keeps its first tokens, which are the next of
+// the sequence's.
+func (c *cache) restore(b StateBackend, r *resident, tokens []Token, what *block, keep int) error {
+	n := len(what.tokens)
+	if err := b.SeqRestore(r.id, r.length, r.length+n, what.slot[:what.size]); err != nil {
+		if errors.Is(err, ErrNoCells) {
+			c.refused(n)
+		}
+		return err
+	}
+	c.grow(r, tokens, n)
+	if keep < n && !c.truncate(r, r.length-n+keep) {
+		return errTail
+	}
+	return nil
+}
+
 // publish lets lookups find all that r holds.
 func (c *cache) publish(r *resident) { c.index.insert(&r.entry, r.tokens[:r.length]) }
 
 // retain keeps r for its prefix, unless others hold the same.
 func (c *cache) retain(r *resident) {
 	if r.length == 0 || c.maxIdle == 0 {
+		c.tiers.save(r, mostBlocks)
 		c.drop(r)
 		return
 	}
@@ -202,7 +229,7 @@ func (c *cache) truncate(r *resident, n int) bool {
 		return false
 	}
 	r.tail = c.ledger.truncate(r.tail, n)
-	r.length = n
+	r.length, r.saved = n, min(r.saved, n)
 	if r.entry.at != nil && r.entry.at.depth > n {
 		c.publish(r)
 	}
@@ -230,6 +257,7 @@ func (c *cache) makeRoom(n int) bool {
 		}
 		r := c.idle[0]
 		// Some more than needed at once, so that not every step has to.
+		c.tiers.save(r, mostBlocks)
 		short := n - (c.ceiling - c.ledger.used) + evictAhead
 		if c.limits.Partial && c.ledger.exclusive(r.tail) > short && r.length-short >= evictAhead &&
 			c.truncate(r, r.length-short) {
@@ -247,6 +275,7 @@ const evictAhead = 64
 
 func (c *cache) evict(r *resident) {
 	c.evictions++
+	c.tiers.save(r, mostBlocks)
 	c.wake(r)
 	c.drop(r)
 }

@@ -20,6 +20,20 @@ type Config struct {
 	// (default: as many as ids and cells allow; negative = none).
 	MaxIdle int
 
+	// CacheRAM bounds the memory, in bytes, that holds prefixes when they leave
+	// the KV cache; 0 = none.
+	CacheRAM int64
+	// Store keeps prefixes beyond the process, through that memory. The engine
+	// owns it; nil = none.
+	Store Store
+	// BlockTokens is the granule of both (default 128). A block is saved and
+	// restored in one call, so it bounds how long such a call takes; what a
+	// prefix loses by it is part of a block at its end, in Store.
+	BlockTokens int
+	// CloseTime is how long Close may take to write prefixes to Store (default
+	// 10 s).
+	CloseTime time.Duration
+
 	// ITLFactor bounds a step that carries prefill while streams are running: it
 	// should last at most this many plain decode steps. Higher finishes prompts
 	// sooner, lower keeps streams smoother. The default 6 keeps the longest gap
@@ -64,8 +78,12 @@ func (c Config) withDefaults(l Limits) Config {
 	def(&c.MinWait, 32)
 	def(&c.Headroom, 256)
 	def(&c.MaxFailures, 3)
+	def(&c.BlockTokens, 128)
 	if c.ITLFactor == 0 {
 		c.ITLFactor = 6
+	}
+	if c.CloseTime == 0 {
+		c.CloseTime = 10 * time.Second
 	}
 	if c.MaxStep == 0 {
 		c.MaxStep = time.Second

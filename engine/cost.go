@@ -54,6 +54,14 @@ func (c *costs) observe(decode, prefill int, took time.Duration) {
 	}
 }
 
+// row estimates the seconds that a row of prefill takes; 0 = not known.
+func (c *costs) row() float64 {
+	if c.alone != 0 {
+		return float64(c.alone)
+	}
+	return float64(c.mixed)
+}
+
 // step estimates a step with nothing but so many decode rows, by the nearest
 // count that was seen between half and twice as many; 0 = not known.
 func (c *costs) step(decode int) float64 {

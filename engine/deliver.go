@@ -103,6 +103,7 @@ func (e *Engine) insert(s *sequence, tokens []Token) error {
 // end ends a request, once. What it computed stays as a prefix for later ones.
 func (e *Engine) end(s *sequence, reason Reason, err error) {
 	e.coming.remove(&s.coming)
+	e.tiers.giveBack(&s.back)
 	if s.kv != nil {
 		e.cache.retain(s.kv)
 		s.kv = nil
@@ -161,6 +162,7 @@ func (e *Engine) giveWay() {
 // its place by arrival. It keeps its tokens and its sampler.
 func (e *Engine) requeue(s *sequence) {
 	e.coming.remove(&s.coming)
+	e.tiers.giveBack(&s.back)
 	s.kv, s.queued = nil, true
 	e.stats.Preemptions++
 	s.stream.update(func(r *Result) { r.Preemptions++ })

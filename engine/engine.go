@@ -39,6 +39,7 @@ type Engine struct {
 	// The rest belongs to the loop.
 	batch    *Batch
 	cache    *cache
+	tiers    *tiers // nil: there are none
 	costs    *costs
 	coming   index[*sequence] // prompts being computed
 	waiting  []*sequence      // in order of arrival
@@ -47,8 +48,9 @@ type Engine struct {
 	shares   []share
 	fair     fairness
 	turns    []int
-	rowCap   int // rows of a step after the backend found no room; 0 = no cap
-	failures int // failed steps in a row
+	rowCap   int  // rows of a step after the backend found no room; 0 = no cap
+	failures int  // failed steps in a row
+	stalled  bool // all that wait do so for the tiers
 	drafts   drafts
 	stepTime average
 	stats    Stats
@@ -65,6 +67,11 @@ func New(b Backend, c Config) *Engine {
 		cache: newCache(b, c), costs: newCosts(c, l), coming: index[*sequence]{},
 		drafts: drafts{odds: firstOdds},
 	}
+	var err error
+	if e.tiers, err = newTiers(b, c, e.post); err != nil {
+		c.Logger.Warn("prefixes that leave the KV cache are not kept", "err", err)
+	}
+	e.cache.tiers = e.tiers
 	e.publish()
 	go e.run()
 	return e
@@ -172,17 +179,26 @@ func (e *Engine) nudge() {
 	}
 }
 
-// FlushCache drops all idle prefixes.
+// post has the loop run f between two steps. Once the loop has ended, nothing
+// happens.
+func (e *Engine) post(f func()) {
+	e.mu.Lock()
+	e.calls = append(e.calls, f)
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// FlushCache drops all idle prefixes, and those in the tiers.
 func (e *Engine) FlushCache() {
 	flushed := make(chan struct{})
-	e.mu.Lock()
-	e.calls = append(e.calls, func() {
+	e.post(func() {
 		e.cache.flush()
+		if e.tiers != nil {
+			e.tiers.flush()
+		}
 		e.publish()
 		close(flushed)
 	})
-	e.mu.Unlock()
-	e.nudge()
 	select {
 	case <-flushed:
 	case <-e.done:

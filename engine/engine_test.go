@@ -25,11 +25,17 @@ type rig struct {
 
 func newRig(t testing.TB, l engine.Limits, c engine.Config, setup ...func(*enginetest.Fake)) *rig {
 	t.Helper()
+	return newRigOf(t, l, &c, setup...)
+}
+
+// newRigOf lets setup change the configuration.
+func newRigOf(t testing.TB, l engine.Limits, c *engine.Config, setup ...func(*enginetest.Fake)) *rig {
+	t.Helper()
 	f := enginetest.New(t, l)
 	for _, s := range setup {
 		s(f)
 	}
-	r := &rig{engine.New(f, c), f, t}
+	r := &rig{engine.New(f, *c), f, t}
 	t.Cleanup(r.close)
 	return r
 }

@@ -66,6 +66,9 @@ func (e *Engine) audit() (sequences int, err error) {
 	if cells != c.ledger.used {
 		err = fmt.Errorf("sequences hold %d cells, the ledger says %d", cells, c.ledger.used)
 	}
+	if e.tiers != nil && err == nil {
+		err = e.tiers.audit(e)
+	}
 	if len(e.running) == 0 && len(e.coming) > 0 {
 		err = fmt.Errorf("prompts are announced and nothing runs")
 	}
@@ -78,4 +81,74 @@ func length(tail *run) int {
 		n += r.n
 	}
 	return n
+}
+
+// audit checks the books of the tiers against each other.
+func (t *tiers) audit(e *Engine) error {
+	holds := map[*block]int{}
+	for _, list := range [][]*sequence{e.running, e.waiting} {
+		for _, s := range list {
+			for _, b := range s.back.blocks {
+				holds[b]++
+			}
+		}
+	}
+	slots, stored, queued := 0, 0, 0
+	var walk func(b *block) error
+	walk = func(b *block) error {
+		inRAM := 0
+		for _, c := range b.children {
+			if c.parent != b || c.start != b.end() || c.gone {
+				return fmt.Errorf("block at %d is not where its parent says", c.start)
+			}
+			if c.slot == nil && !c.disk {
+				return fmt.Errorf("block at %d is nowhere", c.start)
+			}
+			if c.slot != nil {
+				inRAM++
+				slots++
+			}
+			if c.disk {
+				stored++
+				if t.stored[c.key] != c {
+					return fmt.Errorf("block at %d is on disk under another name", c.start)
+				}
+			}
+			may := c.slot != nil && c.held == 0 && c.inRAM == 0
+			if may != (c.at >= 0) || may && t.heap[c.at] != c {
+				return fmt.Errorf("block at %d: held %d, children in RAM %d, heap %d", c.start, c.held, c.inRAM, c.at)
+			}
+			if c.held < holds[c] {
+				return fmt.Errorf("block at %d is held %d times by requests, and counts %d", c.start, holds[c], c.held)
+			}
+			if c.writing {
+				queued++
+			}
+			if err := walk(c); err != nil {
+				return err
+			}
+		}
+		if inRAM != b.inRAM {
+			return fmt.Errorf("block at %d has %d children in RAM and counts %d", b.start, inRAM, b.inRAM)
+		}
+		return nil
+	}
+	for _, r := range t.roots {
+		if len(r.children) == 0 {
+			return fmt.Errorf("a root has nothing")
+		}
+		if err := walk(r); err != nil {
+			return err
+		}
+	}
+	if stored != len(t.stored) {
+		return fmt.Errorf("%d blocks on disk, %d by key", stored, len(t.stored))
+	}
+	if slots > t.arena.Taken() {
+		return fmt.Errorf("blocks have %d slots, %d are taken", slots, t.arena.Taken())
+	}
+	if len(holds) == 0 && t.writing == 0 && len(t.queue) == 0 && queued > 0 {
+		return fmt.Errorf("%d blocks wait to be written, and nobody writes", queued)
+	}
+	return nil
 }

@@ -14,12 +14,20 @@ func (e *Engine) run() {
 	defer close(e.done)
 	e.batch = e.backend.Batch()
 	for e.receive() {
+		if e.tiers != nil {
+			e.tiers.budget = e.stateBudget()
+		}
 		e.admit()
+		e.restore()
 		shares := e.plan()
 		e.speculate(shares)
 		e.publish()
 		err := e.step(shares)
 		e.deliver(shares, err)
+	}
+	if e.tiers != nil {
+		e.tiers.close(e.cache, e.config.CloseTime, e.hear)
+		e.cache.tiers = nil
 	}
 	e.cache.flush()
 	e.alive.Lock()
@@ -35,8 +43,12 @@ func (e *Engine) plan() []share {
 		e.pending = e.pending[:0]
 		decoding := 0
 		for _, s := range e.running {
-			e.pending = append(e.pending, s.pending())
-			if s.pending() == 1 {
+			n := s.pending()
+			if s.restoring() {
+				n = 0
+			}
+			e.pending = append(e.pending, n)
+			if n == 1 {
 				decoding++
 			}
 		}

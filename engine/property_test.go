@@ -25,6 +25,8 @@ type world struct {
 	limits engine.Limits
 	fault  string
 
+	store *enginetest.Store
+
 	mu       sync.Mutex
 	ended    int
 	finished int
@@ -39,11 +41,46 @@ var (
 
 	errStep = errors.New("scripted failure of a step")
 	errRow  = errors.New("scripted failure of a row")
+
+	errState = errors.New("scripted failure of a state")
 )
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-func newWorld(t *testing.T, seed uint64) *world {
+// withTiers gives a world tiers, some of which hardly hold anything and fail.
+func (w *world) withTiers(seed uint64, c *engine.Config, f *enginetest.Fake) {
+	r := rand.New(rand.NewPCG(seed, 5))
+	c.BlockTokens = pick(r, 8, 16, 32, 128)
+	c.CacheRAM = int64(pick(r, 1, 3, 10, 1000)) << 12
+	if r.IntN(2) == 0 {
+		calls := rand.New(rand.NewPCG(seed, 6))
+		w.store = &enginetest.Store{Most: pick(r, 1, 5, 1000)}
+		slow := pick(r, 0, 20, 3000)
+		w.store.Delay = func() time.Duration { return time.Duration(calls.IntN(slow+1)) * time.Millisecond }
+		if r.IntN(2) == 0 {
+			w.store.FailPut = func() bool { return calls.IntN(10) == 0 }
+			w.store.FailGet = func() bool { return calls.IntN(10) == 0 }
+		}
+		c.Store = w.store
+	}
+	states := rand.New(rand.NewPCG(seed, 7))
+	cost := pick(r, 0, 1, 5)
+	f.StateCost = func(n int) time.Duration { return time.Duration(cost*n) * 100 * time.Microsecond }
+	if r.IntN(2) == 0 {
+		fail := func(int, int) error {
+			switch states.IntN(30) {
+			case 0:
+				return errState
+			case 1:
+				return engine.ErrNoCells
+			}
+			return nil
+		}
+		f.FailSave, f.FailRestore = fail, fail
+	}
+}
+
+func newWorld(t *testing.T, seed uint64, tiers bool) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &world{fault: pick(r, "", "", "cells", "step", "abort", "row", "all")}
 	w.limits = engine.Limits{
@@ -67,7 +104,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 	habit := pick(r, 0, 3, 10, 100)
 	faults := rand.New(rand.NewPCG(seed, 2))
 	rowFaults := rand.New(rand.NewPCG(seed, 3))
-	w.rig = newRig(t, w.limits, config, func(f *enginetest.Fake) {
+	w.rig = newRigOf(t, w.limits, &config, func(f *enginetest.Fake) {
+		if tiers {
+			w.withTiers(seed, &config, f)
+		}
 		f.EOG, f.EOGEvery, f.Habit = 7, pick(r, 5, 40), habit
 		f.Cost = func(b *engine.Batch) time.Duration {
 			return 10*time.Millisecond + time.Duration(b.N)*time.Millisecond
@@ -256,6 +296,27 @@ func (w *world) audit() {
 }
 
 func TestRandomLoad(t *testing.T) {
+	s := randomLoads(t, false)
+	require.Zero(t, s.RAM.HitTokens)
+}
+
+// With tiers below the KV cache, all that holds without them does.
+func TestRandomLoadWithTiers(t *testing.T) {
+	s := randomLoads(t, true)
+	require.Positive(t, s.RAM.HitTokens)
+	require.Positive(t, s.RAM.Evicted)
+	require.Positive(t, s.RAM.NotSaved)
+	require.Positive(t, s.Disk.HitTokens)
+	require.Positive(t, s.Disk.Lost)
+	require.Positive(t, s.Disk.NotSaved)
+	for kind, n := range s.Misses {
+		if k := engine.Miss(kind); k != engine.MissGone && k != engine.MissSlow && k != engine.MissStore {
+			require.Positive(t, n, "misses of kind %v", k)
+		}
+	}
+}
+
+func randomLoads(t *testing.T, tiers bool) (sum engine.Stats) {
 	worlds := worldCount
 	if testing.Short() {
 		worlds = 30
@@ -264,7 +325,7 @@ func TestRandomLoad(t *testing.T) {
 	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, uint64(seed))
+				w := newWorld(t, uint64(seed), tiers)
 				var clients sync.WaitGroup
 				for c := range 12 {
 					clients.Go(func() { w.client(uint64(seed*1000 + c)) })
@@ -297,6 +358,11 @@ func TestRandomLoad(t *testing.T) {
 					require.Zero(t, sequences)
 				})
 				require.Less(t, w.fake.Steps(), 20000)
+				for kind, n := range s.Misses {
+					sum.Misses[kind] += n
+				}
+				sum.RAM = sumOf(sum.RAM, s.RAM)
+				sum.Disk = sumOf(sum.Disk, s.Disk)
 				finished, reused = finished+w.finished, reused+w.reused
 				accepted, wrong = accepted+w.accepted, wrong+w.wrong
 				preempted, evicted = preempted+s.Preemptions, evicted+s.Evictions
@@ -306,10 +372,21 @@ func TestRandomLoad(t *testing.T) {
 	}
 	t.Logf("finished %d, reused %d tokens, preempted %d, evicted %d, drafts right %d, wrong %d",
 		finished, reused, preempted, evicted, accepted, wrong)
+	t.Logf("RAM %+v disk %+v misses %v", sum.RAM, sum.Disk, sum.Misses)
 	require.Positive(t, finished)
 	require.Positive(t, accepted)
 	require.Positive(t, wrong)
 	require.Positive(t, reused)
 	require.Positive(t, preempted)
 	require.Positive(t, evicted)
+	return sum
+}
+
+func sumOf(a, b engine.TierStats) engine.TierStats {
+	a.HitTokens += b.HitTokens
+	a.Saved += b.Saved
+	a.NotSaved += b.NotSaved
+	a.Evicted += b.Evicted
+	a.Lost += b.Lost
+	return a
 }

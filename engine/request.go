@@ -29,6 +29,8 @@ type Request struct {
 	// and the sampler is told. It runs on the engine's goroutine, so it must be
 	// quick and must not call the engine. Nil inserts nothing.
 	Insert func(sampled Token) []Token
+	// Pin asks to keep what it computes longer than that of others.
+	Pin bool
 	// Deadline ends the request, queued or running; zero = none.
 	Deadline time.Time
 }

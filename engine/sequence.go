@@ -27,6 +27,12 @@ type sequence struct {
 	leader *sequence
 	shared int
 
+	// back is what the tiers have for it, until it is restored. miss says why it
+	// is not more, if that is known.
+	back    comeback
+	miss    Miss
+	counted bool // its cached tokens are fixed
+
 	submitted, started, first, last time.Time
 }
 

@@ -26,7 +26,26 @@ type Stats struct {
 	StepTime       time.Duration // exponentially weighted mean
 	DecodeStepTime time.Duration // of a step with one decode row, as estimated; 0 = not known
 
+	// RAM and Disk are the tiers below the KV cache.
+	RAM, Disk TierStats
+	// Misses counts requests by why they were not cached to their end, MissNone
+	// being those that were.
+	Misses [MissKinds]uint64
+
 	Healthy, Draining bool
+}
+
+// TierStats tell of one tier. A block is a stretch of at most 128 tokens.
+type TierStats struct {
+	Blocks          int
+	Bytes, Capacity int64
+
+	HitBlocks, HitTokens uint64 // restored from it
+	RestoreTime          time.Duration
+	Saved, NotSaved      uint64 // blocks that went into it, or failed to
+	SaveTime             time.Duration
+	Evicted              uint64 // blocks that made room
+	Lost                 uint64 // blocks that could not be read back
 }
 
 // Stats returns what the last step left behind. It never waits for the loop.
@@ -57,6 +76,7 @@ func (e *Engine) publish() {
 	s.Evictions = e.cache.evictions
 	s.StepTime = time.Duration(float64(e.stepTime) * float64(time.Second))
 	s.DecodeStepTime = time.Duration(e.costs.step(1) * float64(time.Second))
+	e.tiers.publish(s)
 	s.Healthy = e.failures < e.config.MaxFailures
 	e.statsMu.Lock()
 	e.published = *s

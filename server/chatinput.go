@@ -54,6 +54,7 @@ func decodeChat(k *contract, model *Model, body jsonvalue.Value) (*chatRequest, 
 		r.logprobs = top
 	}
 	r.cacheSalt = f.text(m.Get("cache_salt"))
+	r.pinned = !m.Get("prompt_cache_key").Empty()
 	r.ignored = f.ignored
 	if f.err != nil {
 		return nil, f.err

@@ -100,6 +100,7 @@ func (m *metrics) build(model *Model, holders []*keys.Holder, responses *store.S
 	p.counter("vllm:prefix_cache_hits_total", "Prompt tokens found there.", stats.PrefixHits)
 	p.counter("vllm:gpu_prefix_cache_queries_total", "The same as prefix_cache_queries_total.", stats.PrefixQueries)
 	p.counter("vllm:gpu_prefix_cache_hits_total", "The same as prefix_cache_hits_total.", stats.PrefixHits)
+	p.tiers(&stats)
 	p.counter("vllm:prompt_tokens_total", "Prompt tokens of requests that started.", stats.PromptTokens)
 	p.counter("vllm:generation_tokens_total", "Tokens sampled.", stats.GeneratedTokens)
 	p.counter("vllm:num_preemptions_total", "Requests put back into the queue for want of cells.", stats.Preemptions)

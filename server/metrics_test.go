@@ -34,6 +34,8 @@ func TestMetrics(t *testing.T) {
 		`vllm:time_to_first_token_seconds_count{model_name="test-model"} 3`,
 		`vllm:e2e_request_latency_seconds_count{model_name="test-model"} 3`,
 		`vllm:inter_token_latency_seconds_bucket{model_name="test-model",le="+Inf"}`,
+		`quern:prefix_tier_bytes{model_name="test-model",tier="ram"} 0`, `quern:prefix_tier_hit_tokens_total{model_name="test-model",tier="disk"} 0`,
+		`quern:prefix_misses_total{model_name="test-model",kind="none"} 1`, `quern:prefix_misses_total{model_name="test-model",kind="evicted"} 0`,
 		`vllm:gpu_prefix_cache_hits_total`, `vllm:gpu_prefix_cache_queries_total`, `vllm:prompt_tokens_total`,
 		`vllm:request_queue_time_seconds_sum`, `vllm:request_prefill_time_seconds_sum`, `vllm:request_decode_time_seconds_sum`,
 		"# TYPE vllm:num_requests_running gauge", "# TYPE vllm:prompt_tokens_total counter", "# TYPE vllm:e2e_request_latency_seconds histogram",

@@ -155,6 +155,7 @@ func (f *fields) prompting(m jsonvalue.Members, r *createRequest, before []input
 	r.echo.Truncation = f.choice(m.Get("truncation"), "disabled", "auto", "disabled")
 	r.truncate = r.echo.Truncation == "auto"
 	r.cacheSalt = f.text(m.Get("cache_salt"))
+	r.pinned = !m.Get("prompt_cache_key").Empty()
 }
 
 // nothingToRead refuses an input without items. An empty text is one item: some

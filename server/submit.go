@@ -33,7 +33,7 @@ func (s *Server) submit(ctx context.Context, m *Model, j *job, id string, ex *ex
 	}
 	r := engine.Request{
 		ID: id, Prompt: j.tokens, MaxTokens: limit, Sampler: sampler, Insert: insert,
-		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt,
+		Logprobs: j.task.logprobs, CacheSalt: j.task.cacheSalt, Pin: j.task.pinned,
 		Tenant: ex.owner, Weight: ex.key.Weight(),
 	}
 	if s.cfg.CacheIsolation {

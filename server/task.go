@@ -33,6 +33,7 @@ type task struct {
 
 	truncate  bool   // drop the oldest turns of an input that is too long
 	cacheSalt string // separates the prefix cache from that of others
+	pinned    bool   // its prefix has a name, and is kept longer than those that have none
 }
 
 // beSilent makes a task that only reads its prompt. A token is sampled, since an

@@ -80,5 +80,8 @@ func (f *Fake) Rows() int { return f.rows }
 // Copied is the number of positions that SeqCopy was asked for.
 func (f *Fake) Copied() int { return f.copied }
 
+// Restored is the number of positions that SeqRestore gave back.
+func (f *Fake) Restored() int { return f.restored }
+
 // OpenSamplers is the number of samplers not yet closed; any goroutine may ask.
 func (f *Fake) OpenSamplers() int { return int(f.samplers.Load()) }

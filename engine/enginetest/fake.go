@@ -21,8 +21,9 @@ type Fake struct {
 	// one before it and the seed alone decide, among a few.
 	Habit int
 
-	// Cost is how long a step takes.
-	Cost func(b *engine.Batch) time.Duration
+	// Cost is how long a step takes, StateCost to save or restore n positions.
+	Cost      func(b *engine.Batch) time.Duration
+	StateCost func(n int) time.Duration
 	// Fail makes a step return an error. It has the effects that Backend.Step
 	// allows for that error.
 	Fail func(step int, b *engine.Batch) error
@@ -30,6 +31,8 @@ type Fake struct {
 	RowError func(history []engine.Token, s *Sampler) error
 	// FailSampler makes NewSampler fail.
 	FailSampler func(p engine.SamplerParams) error
+	// FailSave and FailRestore make a stretch not be saved or restored.
+	FailSave, FailRestore func(from, to int) error
 	// OnStep sees every batch before it is computed.
 	OnStep func(b *engine.Batch)
 
@@ -42,6 +45,7 @@ type Fake struct {
 	next     []int // by sequence: the position that Step expects
 	steps    int
 	copied   int
+	restored int
 	rows     int
 	samplers atomic.Int64
 	inside   atomic.Int64
@@ -49,7 +53,7 @@ type Fake struct {
 	closed   atomic.Bool
 }
 
-var _ engine.Backend = (*Fake)(nil)
+var _ engine.StateBackend = (*Fake)(nil)
 
 // Small is a set of limits for tests: unified, with room for a few prompts.
 var Small = engine.Limits{Cells: 4096, Seqs: 16, Batch: 256, UBatch: 256, Unified: true, Partial: true}
@@ -140,37 +144,6 @@ func (f *Fake) SeqRemove(seq engine.SeqID, from int) error {
 		return f.misuse("SeqRemove of a part where only all works")
 	}
 	f.kv.remove(seq, from)
-	return nil
-}
-
-// SeqSave implements engine.Backend.
-func (f *Fake) SeqSave(seq engine.SeqID) ([]byte, error) {
-	f.enter("SeqSave")
-	defer f.leave()
-	if !f.valid(seq) {
-		return nil, f.misuse("SeqSave of sequence %d of %d", seq, f.limits.Seqs)
-	}
-	var state []byte
-	for _, c := range f.kv.seqs[seq] {
-		t := uint32(c.token)
-		state = append(state, byte(t), byte(t>>8), byte(t>>16), byte(t>>24))
-	}
-	return state, nil
-}
-
-// SeqRestore implements engine.Backend.
-func (f *Fake) SeqRestore(seq engine.SeqID, state []byte) error {
-	f.enter("SeqRestore")
-	defer f.leave()
-	switch {
-	case !f.valid(seq) || len(f.kv.seqs[seq]) > 0:
-		return f.misuse("SeqRestore into sequence %d", seq)
-	case f.limits.Unified && f.kv.used+len(state)/4 > f.limits.Cells:
-		return engine.ErrNoCells
-	}
-	for i := 0; i+4 <= len(state); i += 4 {
-		f.kv.add(seq, engine.Token(uint32(state[i])|uint32(state[i+1])<<8|uint32(state[i+2])<<16|uint32(state[i+3])<<24))
-	}
 	return nil
 }
 

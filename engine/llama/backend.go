@@ -16,21 +16,22 @@ type Backend struct {
 	rows    *cgo.Batch
 	batch   engine.Batch
 	limits  engine.Limits
+	spare   engine.SeqID // an id that the engine doesn't know, for parts of sequences
 }
 
-var _ engine.Backend = (*Backend)(nil)
+var _ engine.StateBackend = (*Backend)(nil)
 
 func newBackend(m *cgo.Model, c *cgo.Context) *Backend {
 	info, p, rows := m.Info(), c.Params(), c.Batch()
 	return &Backend{
-		model: m, context: c, rows: rows,
+		model: m, context: c, rows: rows, spare: engine.SeqID(p.SeqMax - 1),
 		batch: engine.Batch{
 			Token: rows.Token, Pos: rows.Pos, Seq: rows.Seq, Want: rows.Want,
 			Sampler: make([]engine.Sampler, rows.Cap()),
 			Out:     make([]engine.Output, rows.Cap()),
 		},
 		limits: engine.Limits{
-			Cells: p.Ctx, Seqs: p.SeqMax, Batch: rows.Cap(), UBatch: p.UBatch, Vocab: m.Vocab().Size(),
+			Cells: p.Ctx, Seqs: p.SeqMax - 1, Batch: rows.Cap(), UBatch: p.UBatch, Vocab: m.Vocab().Size(),
 			Unified: p.Unified, Partial: !info.Recurrent && !info.Hybrid,
 		},
 	}
@@ -106,14 +107,6 @@ func (b *Backend) SeqCopy(src, dst engine.SeqID, n int) error {
 // SeqRemove implements engine.Backend.
 func (b *Backend) SeqRemove(seq engine.SeqID, from int) error {
 	return b.context.SeqRemove(seq, from, math.MaxInt32)
-}
-
-// SeqSave implements engine.Backend.
-func (b *Backend) SeqSave(seq engine.SeqID) ([]byte, error) { return b.context.SeqState(seq) }
-
-// SeqRestore implements engine.Backend.
-func (b *Backend) SeqRestore(seq engine.SeqID, state []byte) error {
-	return b.context.SetSeqState(seq, state)
 }
 
 // Close implements engine.Backend.

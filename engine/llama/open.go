@@ -36,7 +36,7 @@ func Open(ctx context.Context, path string, o Options) (*Backend, error) {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
 	c, err := cgo.NewContext(m, cgo.ContextParams{
-		Ctx: o.Cells, Batch: o.Batch, UBatch: o.UBatch, SeqMax: min(maxSequences, o.Parallel+idleSequences),
+		Ctx: o.Cells, Batch: o.Batch, UBatch: o.UBatch, SeqMax: min(maxSequences, o.Parallel+idleSequences+1),
 		Threads: o.Threads, ThreadsBatch: o.Threads, Unified: true, KVType: o.KVType, FlashAttn: o.FlashAttn,
 	})
 	if err != nil {

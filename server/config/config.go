@@ -24,6 +24,10 @@ type Config struct {
 	Spec      string // how tokens are guessed ahead: off or ngram
 	SpecMax   int    // tokens guessed ahead for one sequence
 
+	CacheRAM  Size   // memory for prefixes that leave the KV cache; AutoSize: a quarter of what is free
+	CacheDir  string // directory that keeps them beyond the process; empty: none does
+	CacheDisk Size   // of all files in CacheDir
+
 	ChatTemplate string // path of a template that replaces the model's own
 	ToolFormat   string // name of the tool-call format; empty: by the template
 

@@ -15,7 +15,7 @@ const fileFlag = "config"
 func Bind(fs *pflag.FlagSet) *Config {
 	own := pflag.NewFlagSet("quern", pflag.ContinueOnError)
 	own.SortFlags = false
-	c := &Config{MaxBody: 64 << 20, MaxText: 32 << 20, MaxImages: 48 << 20, StoreMaxBytes: 1 << 30, LogLevel: slog.LevelInfo, flags: own}
+	c := &Config{MaxBody: 64 << 20, MaxText: 32 << 20, MaxImages: 48 << 20, StoreMaxBytes: 1 << 30, CacheRAM: AutoSize, CacheDisk: 10 << 30, LogLevel: slog.LevelInfo, flags: own}
 	bindModel(own, c)
 	bindEngine(own, c)
 	bindServer(own, c)
@@ -43,6 +43,9 @@ func bindEngine(fs *pflag.FlagSet, c *Config) {
 	fs.Var(newChoice(&c.FlashAttn, "auto", "auto", "on", "off"), "flash-attn", "flash attention")
 	fs.Var(newChoice(&c.Spec, "ngram", "off", "ngram"), "spec", "guess tokens ahead from what the sequence has said before")
 	fs.IntVar(&c.SpecMax, "spec-max", 15, "`tokens` guessed ahead for one sequence at most")
+	fs.Var(autoSize{&c.CacheRAM}, "cache-ram", "memory for prefixes that leave the KV cache; auto: a quarter of what is free, 0: none")
+	fs.StringVar(&c.CacheDir, "cache-dir", "", "`directory` that keeps these prefixes, too, so that they survive a restart")
+	fs.Var(&c.CacheDisk, "cache-disk", "all files in cache-dir; what is of least use goes first")
 	fs.BoolVar(&c.MMap, "mmap", true, "map the model file instead of reading it into memory")
 }
 

@@ -24,9 +24,13 @@ const (
 	maxTools   = 2_000
 	maxSockets = 1 << 16
 	minStore   = 1 << 20
-	minBody    = 1 << 10
-	maxBody    = 2 << 30
-	longest    = 30 * 24 * time.Hour
+
+	minCacheRAM  = 16 << 20 // some blocks of a small model
+	minCacheDisk = 64 << 20
+
+	minBody = 1 << 10
+	maxBody = 2 << 30
+	longest = 30 * 24 * time.Hour
 )
 
 // Validate reports every value that is out of its limits or contradicts another.
@@ -76,6 +80,15 @@ func (c *Config) Validate() error {
 		if d < time.Second || d > longest {
 			bad(key, d, "is not within 1s to %s", longest)
 		}
+	}
+	if c.CacheRAM > 0 && c.CacheRAM < minCacheRAM {
+		bad("cache-ram", &c.CacheRAM, "is less than 16MiB (0: none, auto: a quarter of what is free)")
+	}
+	if c.CacheDir != "" && c.CacheRAM == 0 {
+		bad("cache-dir", strconv.Quote(c.CacheDir), "goes through the memory of cache-ram, which is 0")
+	}
+	if c.CacheDisk < minCacheDisk {
+		bad("cache-disk", &c.CacheDisk, "is less than 64MiB")
 	}
 	lasting("store-ttl", c.StoreTTL)
 	if c.StoreMaxBytes < minStore {

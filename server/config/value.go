@@ -15,6 +15,7 @@ import (
 // The flag values of our own, beside those that pflag has.
 var (
 	_ pflag.Value      = (*Size)(nil)
+	_ pflag.Value      = autoSize{}
 	_ pflag.Value      = (*level)(nil)
 	_ pflag.Value      = (*choice)(nil)
 	_ pflag.SliceValue = (*secrets)(nil)
@@ -73,6 +74,33 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 		return s, false
 	}
 	return s[:len(s)-len(suffix)], true
+}
+
+// AutoSize is a Size that the machine decides.
+const AutoSize Size = -1
+
+// autoSize is a Size or the word auto.
+type autoSize struct{ *Size }
+
+func (a autoSize) String() string {
+	if a.Size == nil {
+		return ""
+	}
+	if *a.Size == AutoSize {
+		return "auto"
+	}
+	return a.Size.String()
+}
+
+func (a autoSize) Set(text string) error {
+	if text == "auto" {
+		*a.Size = AutoSize
+		return nil
+	}
+	if err := a.Size.Set(text); err != nil {
+		return fmt.Errorf("%w, or auto", err)
+	}
+	return nil
 }
 
 // choice is one of a few words.
