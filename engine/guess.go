@@ -17,24 +17,22 @@ type guess struct {
 
 // odds is how likely a draft token is to be right, by how many tokens before it
 // are alike: a long match is a copy that goes on.
-type odds [6]float64
+type odds [7]float64
 
-var firstOdds = odds{0.2, 0.3, 0.5, 0.6, 0.8, 0.9}
+var firstOdds = odds{0.1, 0.2, 0.3, 0.5, 0.6, 0.8, 0.9}
 
 func class(matched int) int {
 	switch {
-	case matched <= 2:
-		return 0
 	case matched <= 3:
-		return 1
+		return matched - 1
 	case matched <= 5:
-		return 2
-	case matched <= 8:
 		return 3
-	case matched <= 15:
+	case matched <= 8:
 		return 4
+	case matched <= 15:
+		return 5
 	}
-	return 5
+	return 6
 }
 
 func (o *odds) learn(matched int, right bool, weight float64) {

@@ -1,18 +1,18 @@
 package engine
 
 // ngrams finds where the end of a sequence has occurred in it before: by the
-// last long n-grams that are equal, where they lie in chains, and by the very
-// last short one. It costs 12 to 20 bytes a token. The tables are lossy: a place
+// latest long n-grams like the last one, which lie in chains, and by the latest
+// short ones. It costs 20 to 40 bytes a token. The tables are lossy: a place
 // that another n-gram has taken is found out by comparing tokens.
 type ngrams struct {
 	known int     // tokens that are in the tables
-	long  []int32 // by hash: where the last n-gram ends; 0 = none
-	short []int32
+	long  []int32 // by hash: where the latest n-gram ends; 0 = none
+	short []int32 // of both short lengths
 	prev  []int32 // by where a long n-gram ends: the one before it of the same hash
 }
 
 const (
-	shortGram, longGram = 2, 4
+	longGram, shortGram = 4, 2 // the short ones are of this length and of 1
 	// maxChain is how many long n-grams are compared, the latest first.
 	maxChain = 8
 	// maxMatch is how far back a comparison goes: more says nothing new.
@@ -27,9 +27,6 @@ const (
 func (g *ngrams) find(tokens []Token, try int) (at, matched int) {
 	g.learn(tokens)
 	n := len(tokens)
-	if n < shortGram {
-		return 0, 0
-	}
 	better := func(p int) {
 		if m := alikeBefore(tokens, p, n); m > matched {
 			at, matched = p, m
@@ -49,13 +46,10 @@ func (g *ngrams) find(tokens []Token, try int) (at, matched int) {
 			p = next
 		}
 	}
-	if matched < longGram {
-		if p := int(g.short[g.slot(tokens, n, shortGram)]); p > 0 {
+	for k := min(shortGram, n-1); k > 0 && matched <= k; k-- {
+		if p := int(g.short[g.slot(tokens, n, k)]); p > 0 {
 			better(p)
 		}
-	}
-	if matched < shortGram {
-		return 0, 0
 	}
 	return at, matched
 }
@@ -82,10 +76,9 @@ func (g *ngrams) learn(tokens []Token) {
 		g.long, g.short, g.prev, g.known = make([]int32, size), make([]int32, size), g.prev[:0], 0
 	}
 	for end := g.known + 1; end <= last; end++ {
-		if end < shortGram {
-			continue
+		for k := 1; k <= min(shortGram, end); k++ {
+			g.short[g.slot(tokens, end, k)] = int32(end)
 		}
-		g.short[g.slot(tokens, end, shortGram)] = int32(end)
 	}
 	g.prev = grow(g.prev, last+1)
 	for end := max(g.known+1, longGram); end <= last; end++ {
