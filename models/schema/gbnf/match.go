@@ -14,6 +14,7 @@ type Matcher struct {
 	stacks []*frame // each top is a character; nil = the text may end here
 	peak   int
 	limit  int // of stacks, 0 for none
+	visits int // rules tried for the current character
 	seen   map[*frame]bool
 	frames map[frame]*frame
 }
@@ -31,8 +32,13 @@ func (m *Matcher) frame(rule, alt, at int, next *frame) *frame {
 // NewMatcher starts at the root.
 func NewMatcher(g *Grammar) *Matcher { return NewBoundedMatcher(g, 0) }
 
+// visitsPerStack bounds the rules that a bounded matcher tries for a character:
+// where each may be empty there are more ways than stacks.
+const visitsPerStack = 64
+
 // NewBoundedMatcher is a Matcher that gives up, as if the text were wrong, where
-// more than limit stacks are alive; Peak is above limit then.
+// more than limit stacks are alive, or as much work is to be done; Peak is above
+// limit then.
 func NewBoundedMatcher(g *Grammar, limit int) *Matcher {
 	m := &Matcher{g: g, limit: limit, seen: map[*frame]bool{}, frames: map[frame]*frame{}}
 	for alt := range g.rules[g.root] {
@@ -60,13 +66,14 @@ func (m *Matcher) CanEnd() bool {
 func (m *Matcher) Feed(text string) bool {
 	for _, r := range text {
 		clear(m.seen)
+		m.visits = 0
 		var next []*frame
 		for _, s := range m.stacks {
 			if s != nil && m.element(s).matches(r) {
 				next = m.advance(next, m.frame(s.rule, s.alt, s.at+1, s.next))
 			}
-			if m.limit > 0 && len(next) > m.limit {
-				m.peak = len(next)
+			if m.over(len(next)) {
+				m.peak = m.limit + 1
 				return false
 			}
 		}
@@ -80,6 +87,10 @@ func (m *Matcher) Feed(text string) bool {
 }
 
 func (m *Matcher) element(f *frame) *element { return &m.g.rules[f.rule][f.alt][f.at] }
+
+func (m *Matcher) over(stacks int) bool {
+	return m.limit > 0 && (stacks > m.limit || m.visits > m.limit*visitsPerStack)
+}
 
 // advance resolves rule references until a character is on top.
 func (m *Matcher) advance(out []*frame, f *frame) []*frame {
@@ -98,6 +109,9 @@ func (m *Matcher) advance(out []*frame, f *frame) []*frame {
 		rest = m.frame(f.rule, f.alt, f.at+1, f.next)
 	}
 	for alt := range m.g.rules[e.rule] {
+		if m.visits++; m.over(len(out)) {
+			break
+		}
 		out = m.advance(out, m.frame(e.rule, alt, 0, rest))
 	}
 	return out
