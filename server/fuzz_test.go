@@ -19,7 +19,7 @@ import (
 // fuzzed are the endpoints that read a body.
 var fuzzed = []string{
 	"/v1/responses", "/v1/chat/completions", "/v1/completions", "/v1/responses/input_tokens", "/v1/responses/render",
-	"/v1/chat/completions/render", "/tokenize", "/detokenize",
+	"/v1/chat/completions/render", "/tokenize", "/detokenize", "/v1/responses/compact",
 }
 
 // fuzzSeeds are good bodies, each with the index of its endpoint.
@@ -35,6 +35,7 @@ var fuzzSeeds = []struct {
 	{5, `{"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"a":[1,{}]},"reasoning_effort":"high"}`},
 	{6, `{"prompt":"a<|im_end|>","return_token_strs":true}`},
 	{7, `{"tokens":[97,257]}`},
+	{8, `{"model":"test-model","input":[{"role":"developer","content":"d"},{"role":"user","content":"a"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"o"},{"type":"compaction","encrypted_content":"x"}],"instructions":"i","prompt_cache_key":"k"}`},
 	{0, `{"input":"hi","text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","minLength":1}},"b":{"anyOf":[{"type":"null"},{"enum":["x","y"]}]}},"required":["a","b"],"additionalProperties":false}}},"include":["message.output_text.logprobs"],"temperature":0.5,"top_p":0.9,"seed":1}`},
 	{0, `{"input":"hi","tool_choice":{"type":"function","name":"f"},"parallel_tool_calls":false,"max_tool_calls":2,"tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"integer","minimum":0}},"required":["a"],"additionalProperties":false}},{"type":"web_search"}]}`},
 	{1, `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}},{"type":"custom","custom":{"name":"g"}}],"tool_choice":{"type":"function","function":{"name":"f"}},"max_completion_tokens":9,"stop":["x","y"],"n":1,"logit_bias":{},"user":"u","metadata":{"a":"b"}}`},
@@ -60,7 +61,7 @@ func (n *node) wellAnswered(t testing.TB, path string, body []byte) {
 	n.server.Handler().ServeHTTP(rec, req)
 	got := rec.Body.String()
 	switch {
-	case rec.Code >= 400 && rec.Code < 500:
+	case rec.Code >= 400 && rec.Code < 500, rec.Code == http.StatusServiceUnavailable && strings.Contains(got, `"no_worker"`):
 		errorOf(t, got)
 	case rec.Code != http.StatusOK:
 		t.Fatalf("%s answers %d to %s: %s", path, rec.Code, body, got)
@@ -98,6 +99,33 @@ func TestMutatedRequests(t *testing.T) {
 		n.wellAnswered(t, fuzzed[good.endpoint], body)
 		if t.Failed() {
 			t.Fatalf("seed %d: %s", seed, body)
+		}
+	}
+}
+
+// TestMutatedRequestsUnderContracts does the same to what the profiles add.
+func TestMutatedRequestsUnderContracts(t *testing.T) {
+	seeds := map[string]string{
+		"lenient": `{"model":"acme/test-model","input":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"data:,"}]},{"type":"reasoning","summary":[]},{"type":"item_reference","id":"m"}],` +
+			`"provider":{"order":["desk"],"only":["desk"],"ignore":["x"],"allow_fallbacks":false,"min_context_length":10,"max_context_length":9000,"quantization":["Q4","Q8"],"labels":{"tier":"gold"}},"store":true,"previous_response_id":"r","reasoning":{"effort":"low"},"text":{},"prompt_cache_key":"k","tool_choice":"auto","tools":[{"type":"function","name":"weather"},{"type":"web_search"}]}`,
+		"strict": `{"model":"test-model","input":[{"role":"user","content":"x"}],"tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}],"tool_choice":"auto","temperature":1,"top_p":0.5,"presence_penalty":0,"frequency_penalty":0,"top_logprobs":1,"stop":["a"],"user":"u","parallel_tool_calls":true,"max_output_tokens":20,"reasoning":{"effort":"low"}}`,
+	}
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 2))
+	for name, body := range seeds {
+		n := newNode(t, "wörld "+call(`{"city": "Paris"}`), nodeOptions{config: Config{Contract: name, Node: []Fact{
+			{"name", []string{"desk"}}, {"labels.tier", []string{"gold"}},
+		}}})
+		n.create(body) // good as it is
+		for range 500 {
+			changed := mutate(t, r, json.RawMessage(body))
+			if r.IntN(3) == 0 {
+				changed = mutate(t, r, changed)
+			}
+			n.wellAnswered(t, "/v1/responses", changed)
+			if t.Failed() {
+				t.Fatalf("seed %d: %s", seed, changed)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"quern/engine"
 	"quern/server/servertest"
 )
 
@@ -34,6 +36,7 @@ func TestTranscripts(t *testing.T) {
 		{"reasoning", "<think>\nso\n</think>\n\nHi.", "/v1/responses", `{"stream":true,"input":"hi","reasoning":{"effort":"low","summary":"auto"}}`},
 		{"call", call(`{"city": "Paris"}`), "/v1/responses", `{"stream":true,"input":"hi",` + weatherTool + `}`},
 		{"custom", `<tool_call>{"name": "note", "arguments": {"input": "a\nb"}}</tool_call>`, "/v1/responses", `{"stream":true,"input":"hi",` + custom + `}`},
+		{"failed", "one two", "/v1/responses", `{"stream":true,"input":"hi"}`},
 		{"incomplete", "one two", "/v1/responses", `{"stream":true,"input":"hi","max_output_tokens":2}`},
 		{"empty", "", "/v1/responses", `{"stream":true,"input":"hi"}`},
 		{"logprobs", "Hi", "/v1/responses", `{"stream":true,"input":"hi","top_logprobs":1}`},
@@ -44,6 +47,14 @@ func TestTranscripts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			n := newNode(t, row.answer)
+			if row.name == "failed" {
+				n.Fake.Fail = func(step int, _ *engine.Batch) error {
+					if step > 2 {
+						return io.ErrUnexpectedEOF
+					}
+					return nil
+				}
+			}
 			_, got := n.do("POST", row.path, row.body)
 			if row.path == "/v1/responses" {
 				servertest.Valid(t, got)

@@ -262,6 +262,16 @@ func TestSocketEnds(t *testing.T) {
 		require.Equal(t, websocket.StatusGoingAway, busy.closed())
 		require.NoError(t, <-done)
 	})
+	t.Run("half a message", func(t *testing.T) {
+		n := newNode(t, "hi", nodeOptions{config: Config{BodyTimeout: 30 * time.Millisecond}})
+		l := n.dial()
+		w, err := l.conn.Writer(t.Context(), websocket.MessageText)
+		require.NoError(t, err)
+		_, err = w.Write(bytes.Repeat([]byte(" "), 10_000)) // more than the client holds back
+		require.NoError(t, err)
+		require.Equal(t, websocket.StatusCode(-1), l.closed(), "the connection is cut")
+		require.Eventually(t, func() bool { return n.server.intake.bytes.Load() == intakeBodies*defaultMaxBody }, 5*time.Second, time.Millisecond)
+	})
 	t.Run("client gone", func(t *testing.T) {
 		n := newNode(t, strings.Repeat("word ", 300), nodeOptions{cost: 2 * time.Millisecond})
 		l := n.dial()
