@@ -321,7 +321,7 @@ func (g *grammarWriter) auto() (string, error) {
 	}
 	b, rest := g.b, "text"
 	if g.o.MaxCalls == 1 {
-		rest = ""
+		rest = maybe(b.Epilogue)
 	} else if !b.List && !b.Shared && (b.Section == "" || b.Single) {
 		defer func(n int) { g.o.MaxCalls = n }(g.o.MaxCalls)
 		g.o.MaxCalls = 1 // in a block
