@@ -21,7 +21,7 @@ func arrange(ts []turn, caps Caps, tr traits, toolText string, worded func(turn)
 		ts = oneCallEach(ts)
 	}
 	if !caps.TextWithCalls {
-		ts = apart(ts)
+		ts = apart(ts, tr)
 	}
 	if !caps.SystemRole {
 		ts = systemIntoUser(ts)
@@ -193,13 +193,18 @@ func oneCallEach(ts []turn) []turn {
 	return out
 }
 
-// apart gives the text before calls a turn of its own.
-func apart(ts []turn) []turn {
+// apart gives the text before calls a turn of its own, and the thoughts before
+// both to the turn that shows them.
+func apart(ts []turn, tr traits) []turn {
 	var out []turn
 	for _, t := range ts {
 		if len(t.calls) > 0 && t.content != "" {
-			out = append(out, turn{role: assistant, content: t.content, reasoning: t.reasoning})
-			t.content, t.reasoning = "", ""
+			text := turn{role: assistant, content: t.content}
+			if !tr.thoughtsOfCalls {
+				text.reasoning, t.reasoning = t.reasoning, ""
+			}
+			out = append(out, text)
+			t.content = ""
 		}
 		out = append(out, t)
 	}

@@ -29,17 +29,18 @@ var plainest = Caps{}
 
 // traits are details of how a template wants its input.
 type traits struct {
-	toolsVar     string   // the variable that holds the tools
-	typedContent bool     // content is a list of parts, never a string
-	textArgs     bool     // arguments are JSON text, not a mapping
-	mappingArgs  bool     // arguments have to be a mapping
-	shortIDs     bool     // call ids have nine letters and digits
-	reasoningKey string   // the key of an assistant's thoughts
-	switches     []string // variables that turn thinking on and off
-	onByDefault  string   // the one of them that is true where nobody says
-	efforts      []effort
-	needsUser    bool // refuses a conversation without a user message
-	filler       string
+	toolsVar        string   // the variable that holds the tools
+	typedContent    bool     // content is a list of parts, never a string
+	textArgs        bool     // arguments are JSON text, not a mapping
+	mappingArgs     bool     // arguments have to be a mapping
+	shortIDs        bool     // call ids have nine letters and digits
+	reasoningKey    string   // the key of an assistant's thoughts
+	thoughtsOfCalls bool     // it only writes those before calls
+	switches        []string // variables that turn thinking on and off
+	onByDefault     string   // the one of them that is true where nobody says
+	efforts         []effort
+	needsUser       bool // refuses a conversation without a user message
+	filler          string
 }
 
 // effort is a variable for the reasoning effort and the levels it takes.

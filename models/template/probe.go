@@ -173,7 +173,9 @@ func (v *variant) probeTools() {
 		v.shows(offered, []turn{sayUser, sayBoth, gotOne, gotOther}, wordResult, wordLast)
 	withText := sayCall
 	withText.content = wordAnswer
-	c.TextWithCalls = v.shows(offered, []turn{sayUser, withText, gotOne}, wordAnswer, wordValue)
+	// Some show the text only as long as no answer has followed, as thoughts.
+	c.TextWithCalls = v.shows(offered, []turn{sayUser, withText, gotOne}, wordAnswer, wordValue) &&
+		v.shows(offered, []turn{sayUser, withText, gotOne, sayAgain, sayMore}, wordAnswer, wordValue, wordAgain)
 	c.UserAfterResult = v.shows(offered, []turn{sayUser, sayCall, gotOne, sayMore}, wordResult, wordMore)
 }
 
@@ -221,7 +223,7 @@ func (v *variant) findReasoning() {
 		chain := sayCall
 		chain.reasoning = wordThink
 		if v.shows(probeTools, []turn{sayUser, chain, gotOne}, wordThink) {
-			v.caps.Reasoning = true
+			v.caps.Reasoning, v.traits.thoughtsOfCalls = true, true
 			return
 		}
 	}

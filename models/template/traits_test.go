@@ -83,3 +83,21 @@ func TestTuningIsForItsModelOnly(t *testing.T) {
 	require.Zero(t, tuningFor(row.fingerprint, Options{Name: "Qwen2.5 0.5B Instruct", Parameters: 630e6}))
 	require.Zero(t, tuningFor("other", Options{Name: "Qwen2.5 Coder 0.5B", Parameters: 630e6}))
 }
+
+// A template that writes thoughts before calls only, and drops the text beside
+// calls once an answer follows, gets that text as a turn of its own.
+func TestTextBesideCallsIsNotDropped(t *testing.T) {
+	tm, err := New("{% for m in messages %}{% set i = loop.index0 %}{% if m.tool_calls %}"+
+		"{% if m.content and m.thinking %}{{ raise_exception('both') }}{% endif %}"+
+		"{% if messages[i + 1:] | selectattr('role', 'equalto', 'assistant') | list | length == 0 %}({{ m.thinking or m.content }}){% endif %}"+
+		"{{ m.tool_calls[0].function.name }}{{ m.tool_calls[0].function.arguments | tojson }}{% else %}[{{ m.content }}]{% endif %}{% endfor %}", Options{})
+	require.NoError(t, err)
+	require.False(t, tm.Caps().TextWithCalls)
+	require.True(t, tm.Caps().Reasoning)
+	chain := []chat.Message{
+		says(chat.User, "u"), {Role: chat.Assistant, Reasoning: "th", Content: "wait"},
+		calls(chat.Call{ID: "call_1", Name: "f", Arguments: `{}`}), result("call_1", "r"),
+	}
+	require.Equal(t, "[u][wait](th)f{}[r]", text(t, tm, chat.Conversation{Messages: chain}))
+	require.Equal(t, "[u][wait]f{}[r][done]", text(t, tm, chat.Conversation{Messages: append(chain, says(chat.Assistant, "done"))}))
+}
