@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,4 +86,34 @@ func TestMessagesThatAreCut(t *testing.T) {
 		require.Equal(t, "incomplete", one["status"])
 		require.NotContains(t, textOf(one), "<|", "after %d tokens", tokens)
 	}
+}
+
+// The model may begin to think again behind thoughts that were ended for it; then
+// the answer is begun, too.
+func TestThoughtsOfMessagesEndAtTheirLimit(t *testing.T) {
+	const hm = "<|channel|>analysis<|message|>"
+	n := newMessageNode(t, hm+"abcdefghijklmnopqrstuvwxyz")
+	n.SayThen(hm+"again and again", "So it is.")
+	limit := 1 + len("analysis") + 1 + 5
+	one, _ := n.both(`{"input":"hi","reasoning":{"max_tokens":` + itoa(limit) + `}}`)
+	require.Equal(t, "abcde", thoughtsOf(one))
+	require.Equal(t, "So it is.", textOf(one))
+	n.SayThen("<|channel|>final<|message|>So it is.")
+	one, _ = n.both(`{"input":"hi","reasoning":{"max_tokens":` + itoa(limit) + `}}`)
+	require.Equal(t, "abcde", thoughtsOf(one))
+	require.Equal(t, "So it is.", textOf(one))
+	require.EqualValues(t, limit+1, dig(one, "usage", "output_tokens_details", "reasoning_tokens"))
+}
+
+func TestForcedCallOfMessages(t *testing.T) {
+	n := newMessageNode(t, "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>"+`{"city": "Paris"}`)
+	body := `{"input":"weather?","tool_choice":"required",` + weatherTool
+	one, _ := n.both(body + `}`)
+	require.Equal(t, "Hm.", thoughtsOf(one))
+	require.Len(t, items(one, "function_call"), 1)
+	require.Contains(t, n.LastParams().Grammar, "<|channel|>commentary to=functions.")
+	n.Say("weather <|constrain|>json<|message|>" + `{"city": "Rome"}`)
+	one, _ = n.both(body + `,"reasoning":{"effort":"none"}}`)
+	require.True(t, strings.HasSuffix(n.LastPrompt(), "<|start|>assistant<|channel|>commentary to=functions."), n.LastPrompt())
+	require.JSONEq(t, `{"city": "Rome"}`, dig(items(one, "function_call")[0], "arguments").(string))
 }
