@@ -180,6 +180,30 @@ func difference(row, got *toolcall.Block) string {
 	return out
 }
 
+// What a real template writes is read by the format that is chosen for it.
+func TestTemplatesAreReadAsTheyWrite(t *testing.T) {
+	unread := map[string]string{
+		"upstage-Solar-Open-100B": "writes a call's id before its name",
+		"Kimi-K3":                 "the sample begins within a message",
+	}
+	read := 0
+	for name, tm := range realTemplates(t) {
+		f, why, err := FormatOf(tm)
+		require.NoError(t, err)
+		if c := tm.Caps(); !c.Tools || !c.ToolCalls || f.Messages != nil {
+			continue
+		}
+		if err = toolcall.Reads(tm.Try, &f); err != nil {
+			require.NotEmpty(t, unread[name], "%s, %s (%s): %s", name, f.Name, why, err)
+			continue
+		}
+		require.Empty(t, unread[name], name)
+		require.NotContains(t, why, "not as that family", name)
+		read++
+	}
+	t.Logf("the calls of %d templates are read", read)
+}
+
 // Thoughts are ended as the family writes it, where its template shows that.
 func TestHowThoughtsEnd(t *testing.T) {
 	all := realTemplates(t)

@@ -70,7 +70,7 @@ func (m *Model) appendEntry(dst []byte, id string) []byte {
 
 func (m *Model) appendCapabilities(dst []byte) []byte {
 	dst = append(dst, `"modalities":{"input":["text"],"output":["text"]},"capabilities":{"responses":true,"chat_completions":true,"completions":true,"streaming":true,"tools":true,"parallel_tool_calls":true,"structured_outputs":true,"logprobs":true,"vision":false,"reasoning":`...)
-	return append(appendBool(dst, m.Template.Caps().Thinking), '}')
+	return append(appendBool(dst, m.Template.Caps().Thinking || len(m.Format.Reasoning) > 0), '}')
 }
 
 func (m *Model) appendFacts(dst []byte) []byte {

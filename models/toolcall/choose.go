@@ -1,18 +1,27 @@
 package toolcall
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Choose is ForTemplate for a template that can be rendered. Where no family is
-// known by the template's marks, they are read off what it writes; and so is, for
-// every family, how thoughts end.
+// known by the template's marks, or the row of the one that is does not read the
+// calls that the template writes, they are read off these; and so is, for every
+// family, how thoughts end.
 func Choose(src string, render Renderer) (Format, string) {
 	f, why := ForTemplate(src)
-	if match(src) == nil && strings.Contains(src, "tools") {
+	but := "no known marker in the template"
+	known := match(src) != nil
+	if known {
+		but = why + ", though not as that family does"
+	}
+	if strings.Contains(src, "tools") && (!known || f.misreads(render)) {
 		if probed, seen, err := Probe(render); err == nil {
 			if probed.Reasoning == nil {
 				probed.Reasoning = spansIn(src, think)
 			}
-			return probed, "no known marker in the template; read off what it renders: " + seen
+			return probed, but + "; read off what it renders: " + seen
 		}
 	}
 	if len(f.Reasoning) > 0 && f.ThoughtsEnd == "" {
@@ -23,4 +32,11 @@ func Choose(src string, render Renderer) (Format, string) {
 		}
 	}
 	return f, why
+}
+
+// misreads says that a template writes calls that the format does not read.
+// Samples are no answers of messages, so they say nothing of formats with these.
+func (f *Format) misreads(render Renderer) bool {
+	err := Reads(render, f)
+	return f.Messages == nil && err != nil && !errors.Is(err, errNoCall)
 }

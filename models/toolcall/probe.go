@@ -159,6 +159,16 @@ func (p *prober) ask() error {
 	return nil
 }
 
+// Reads says what is wrong with a format for a template: nil if the calls that the
+// template writes are read by it.
+func Reads(render Renderer, f *Format) error {
+	p := &prober{render: render}
+	if err := p.ask(); err != nil {
+		return err
+	}
+	return p.verify(f)
+}
+
 // verify reads the samples by the format and wants exactly the calls that they
 // were made of.
 func (p *prober) verify(f *Format) error {

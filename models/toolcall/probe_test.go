@@ -72,6 +72,9 @@ func TestProbe(t *testing.T) {
 	require.ErrorIs(t, err, errNoCall)
 	_, why = Choose("tools", writer("|", "<all>", "<one>", "<with>", "</one>", "", "", "</all>", false))
 	require.Contains(t, why, "read off")
+	f, why = Choose("tools <function=", writer("|", "<all>", "<one>", "<with>", "</one>", "", "", "</all>", false))
+	require.Equal(t, Probed, f.Name)
+	require.Contains(t, why, "not as that family does")
 	_, why = Choose("tools", writer("", "", "", " ", "", "", "", "", false))
 	require.Contains(t, why, "generic")
 }
