@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 )
 
@@ -52,6 +53,9 @@ func newBatch(c *C.quern_batch) *Batch {
 		c:       c,
 	}
 }
+
+// SampleTime is what sampling took of the last step that worked.
+func (b *Batch) SampleTime() time.Duration { return time.Duration(b.c.sample_ns) }
 
 // Cap is the number of rows that fit.
 func (b *Batch) Cap() int { return len(b.Token) }

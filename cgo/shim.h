@@ -125,6 +125,7 @@ typedef struct quern_batch {
     int32_t * out_ntop;
     int32_t * top_token; // [cap][QUERN_TOP_MAX]
     float   * top_logprob;
+    int64_t   sample_ns; // of the last step: what sampling took of it
 } quern_batch;
 
 int  quern_context_new(quern_model * m, const quern_context_params * p, quern_context ** out, quern_error * err);

@@ -7,6 +7,7 @@
 #include "llama-model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -388,7 +389,9 @@ int quern_step(quern_context * c, int32_t n) {
                 rewind(*c);
                 throw failure(QUERN_DECODE, message("llama_decode gave %d: %s", rc, log.text.c_str()));
         }
+        const auto start = std::chrono::steady_clock::now();
         sample_rows(*c, n);
+        c->batch.sample_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
         return QUERN_OK;
     });
 }

@@ -38,7 +38,9 @@ func (e *Engine) receive() bool {
 			continue
 		}
 		e.publish()
+		slept := time.Now()
 		e.sleep()
+		e.stats.IdleSum += time.Since(slept)
 	}
 }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Token is a vocabulary id.
 type Token = int32
@@ -42,6 +45,8 @@ type Batch struct {
 	Sampler []Sampler
 	// Out is valid for rows with Want >= 0 until the next Step, Top included.
 	Out []Output
+	// SampleTime is what sampling took of the Step.
+	SampleTime time.Duration
 }
 
 // Output is one sampled token. Err fails the row's request alone. Skipped: the

@@ -54,6 +54,7 @@ type Engine struct {
 	drafts   drafts
 	stepTime average
 	stats    Stats
+	began    time.Time
 	now      time.Time
 }
 
@@ -65,7 +66,7 @@ func New(b Backend, c Config) *Engine {
 		backend: b, limits: l, config: c,
 		drained: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		cache: newCache(b, c), costs: newCosts(c, l), coming: index[*sequence]{},
-		drafts: drafts{odds: firstOdds},
+		drafts: drafts{odds: firstOdds}, began: time.Now(),
 	}
 	var err error
 	if e.tiers, err = newTiers(b, c, e.post); err != nil {

@@ -113,8 +113,12 @@ func (e *Engine) step(shares []share) error {
 	err := e.backend.Step(b)
 	e.now = time.Now()
 	e.stats.Steps++
+	took := e.now.Sub(start)
+	e.stats.StepSum += took
 	if err == nil {
-		took := e.now.Sub(start)
+		e.stats.SampleSum += b.SampleTime
+		e.stats.DecodeRows += uint64(decode)
+		e.stats.PrefillRows += uint64(prefill)
 		e.costs.observe(decode, prefill, took)
 		e.stepTime.add(took.Seconds(), 0.1)
 	}

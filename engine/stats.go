@@ -23,6 +23,11 @@ type Stats struct {
 	Preemptions, Evictions                 uint64
 	Steps, FailedSteps                     uint64
 
+	// Where the loop's time went since the start: waiting for requests, and steps,
+	// sampling included. The rest of Uptime is scheduling and bookkeeping.
+	Uptime, IdleSum, StepSum, SampleSum time.Duration
+	DecodeRows, PrefillRows             uint64 // of the steps that worked; drafts are decode rows
+
 	StepTime       time.Duration // exponentially weighted mean
 	DecodeStepTime time.Duration // of a step with one decode row, as estimated; 0 = not known
 
@@ -69,6 +74,7 @@ func (e *Engine) publish() {
 			s.Running++
 		}
 	}
+	s.Uptime = time.Since(e.began)
 	s.CellsUsed = e.cache.ledger.used
 	s.CellsIdle = s.CellsUsed - e.cellsRunning()
 	s.CellsTotal = e.limits.Cells

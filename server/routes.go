@@ -35,6 +35,7 @@ func (s *Server) routes() http.Handler {
 	api.GET("/v1/models", s.listModels)
 	api.GET("/v1/models/*id", s.handle(s.getModel))
 	api.GET("/v1/loads", s.loads)
+	api.GET("/debug/steps", s.handle(s.showProfile))
 	api.POST("/flush_cache", s.handle(s.flushCache))
 	api.POST("/tokenize", s.handle(s.tokenize))
 	api.POST("/detokenize", s.handle(s.detokenize))

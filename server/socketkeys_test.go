@@ -38,7 +38,7 @@ func TestSocketTellsHeaders(t *testing.T) {
 }
 
 func TestAnOverloadOverASocket(t *testing.T) {
-	n := newNode(t, "hi", nodeOptions{cost: time.Millisecond, engine: engine.Config{MaxRunning: 1, MaxQueue: -1}})
+	n := newNode(t, "hi", nodeOptions{cost: time.Minute, engine: engine.Config{MaxRunning: 1, MaxQueue: -1}})
 	busy, err := n.model.Engine.Submit(t.Context(), engine.Request{Prompt: []engine.Token{'x'}, Logprobs: -1})
 	require.NoError(t, err)
 	defer busy.Cancel()

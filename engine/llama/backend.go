@@ -61,6 +61,7 @@ func (b *Backend) Step(batch *engine.Batch) error {
 	if err := b.context.Step(); err != nil {
 		return translate(err)
 	}
+	batch.SampleTime = b.rows.SampleTime()
 	for i := range batch.N {
 		if batch.Want[i] >= 0 {
 			convert(&batch.Out[i], &b.rows.Out[i])
