@@ -284,8 +284,12 @@ func (g *grammarWriter) relaxed(tool int, c *schema.Compiled) {
 // answer is a JSON text, or calls where there are tools.
 func (g *grammarWriter) answer(canCall bool) (string, error) {
 	root, err := g.answerSchema()
-	if err != nil || !canCall || g.b.first() == "" {
-		return root, err
+	if err != nil {
+		return "", err
+	}
+	root = g.framed(root)
+	if !canCall || g.b.first() == "" {
+		return root, nil
 	}
 	call, err := g.call(true)
 	if err != nil {
@@ -293,6 +297,16 @@ func (g *grammarWriter) answer(canCall bool) (string, error) {
 	}
 	before, after := g.b.around()
 	return fmt.Sprintf("( %s | %s )", root, sequence(literal(before), g.calls(call), literal(after))), nil
+}
+
+// framed allows the family's frame around an answer.
+func (g *grammarWriter) framed(answer string) string {
+	for _, s := range g.f.Frames {
+		if s.Start != "" {
+			return "( " + sequence(literal(s.Start), answer, maybe(s.End)) + " | " + answer + " )"
+		}
+	}
+	return answer
 }
 
 // answerSchema is the JSON that the answer has to be.

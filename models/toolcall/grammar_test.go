@@ -334,3 +334,21 @@ func TestForTemplateOnRealTemplates(t *testing.T) {
 		require.Equal(t, thinks, len(f.Reasoning) > 0, name)
 	}
 }
+
+// An answer that has to be JSON may stand in the family's frame.
+func TestFramedAnswer(t *testing.T) {
+	for name, want := range map[string][]string{
+		"cohere":   {"{}", "<|START_RESPONSE|>{}<|END_RESPONSE|>"},
+		"kimi_k3":  {"<|open|>response<|sep|>{}<|close|>response<|sep|>"},
+		"granite3": {"<response>{}</response>"},
+		"apriel":   {"{}"},
+	} {
+		f := row(name)
+		_, parsed := mustGrammar(t, &f, nil, GrammarOptions{Answer: &Answer{}})
+		for _, s := range want {
+			require.True(t, parsed.Accepts(s), "%s: %s", name, s)
+			got := probe(t, &f, Options{JSON: true, Constrained: true}, strings.Split(s, ""), false)
+			require.JSONEq(t, "{}", got.Text)
+		}
+	}
+}

@@ -162,6 +162,8 @@ var lexCases = []lexCase{
 	{name: "XTML, all at once", format: "kimi_k3", in: xtml(`<|open|>json type="object"<|sep|> {"text": "b"} <|close|>json<|sep|>`), calls: []answerCall{call("note", `{"text": "b"}`)}},
 	{name: "XTML, not all at once", format: "kimi_k3", in: xtml(`<|open|>json type="object"<|sep|>b<|close|>json<|sep|>`), calls: []answerCall{call("note", `{"json":"b"}`)}},
 	{name: "XTML, no name", format: "kimi_k3", in: `<|open|>tools<|sep|><|open|>call index="1"<|sep|><|close|>call<|sep|>`, text: `<|open|>tools<|sep|><|open|>call index="1"<|sep|><|close|>call<|sep|>`, malformed: 1},
+	{name: "XTML, the prompt has opened the response", format: "kimi_k3", in: "Hi.<|close|>response<|sep|><|close|>message<|sep|>", text: "Hi."},
+	{name: "XTML, JSON", format: "kimi_k3", opt: Options{JSON: true}, in: `<|open|>response<|sep|>{"a":1}<|close|>response<|sep|><|close|>message<|sep|>`, text: `{"a":1}`},
 	{name: "elements", format: "minimax_m3", in: elements(`~<text>a ~</b> <c~</text>~<list>~<item>1~</item>~<item>~<item>x~</item>~</item>~</list>~<o>~<o>true~</o> ~<k>~</k>~</o>`), calls: []answerCall{call("note", `{"text":"a ]<]minimax[>[</b> <c","list":[1,["x"]],"o":{"o":true,"k":""}}`)}},
 	{name: "elements in disorder", format: "minimax_m3", in: elements(`~<o>~<a>1~</b>~</o>`), calls: []answerCall{call("note", `{"o":"]<]minimax[>[<a>1]<]minimax[>[</b>"}`)}},
 	{name: "elements, cut", format: "minimax_m3", cut: true, in: strings.ReplaceAll("~<tool_call>~<invoke name=\"note\">~<text>a~</te", "~", "]<]minimax[>["), calls: []answerCall{cutCall("note", `{"text":"a`)}},

@@ -296,7 +296,8 @@ var blockRows = []Format{
 			},
 		}},
 		Reasoning: []Span{{"<|open|>think<|sep|>", "<|close|>think<|sep|>"}},
-		Frames:    []Span{{"<|open|>response<|sep|>", "<|close|>response<|sep|>"}, {"", "<|close|>message<|sep|>"}},
+		// Without thoughts, the prompt has opened the response.
+		Frames: []Span{{"<|open|>response<|sep|>", "<|close|>response<|sep|>"}, {"", "<|close|>response<|sep|>"}, {"", "<|close|>message<|sep|>"}},
 	},
 	{
 		Name: "minimax_m3",
