@@ -4,10 +4,11 @@ package engine
 type guess struct {
 	ngrams  ngrams
 	odds    odds
-	at      int // where the last draft was found
-	end     int // how long the sequence was then
-	matched int // how many tokens before that place were those at the end
-	rested  int // steps in which it could have drafted since the last draft
+	seen    [len(odds{})]uint8 // guesses that the odds come from, up to some
+	at      int                // where the last draft was found
+	end     int                // how long the sequence was then
+	matched int                // how many tokens before that place were those at the end
+	rested  int                // steps in which it could have drafted since the last draft
 
 	// While a step is put together: tokens tried and taken of the draft, how
 	// many are likely to be right in all, and how likely the next one is.
@@ -35,8 +36,8 @@ func class(matched int) int {
 	return 6
 }
 
-func (o *odds) learn(matched int, right bool, weight float64) {
-	p := &o[class(matched)]
+func (o *odds) learn(class int, right bool, weight float64) {
+	p := &o[class]
 	if right {
 		*p += weight * (1 - *p)
 	} else {
@@ -79,15 +80,14 @@ func (g *guess) extend() float64 {
 	return p
 }
 
-// learn takes in that of so many drafted tokens the first ones were right.
+// learn takes in that of so many drafted tokens the first ones were right. The
+// odds that a sequence begins with count as much as a few guesses of its own.
 func (g *guess) learn(all *odds, drafted, right int) {
-	for i := range right {
-		g.odds.learn(g.matched+i, true, 0.1)
-		all.learn(g.matched+i, true, 0.01)
-	}
-	if right < drafted {
-		g.odds.learn(g.matched+right, false, 0.1)
-		all.learn(g.matched+right, false, 0.01)
+	for i := range min(right+1, drafted) {
+		c := class(g.matched + i)
+		g.seen[c] = min(g.seen[c]+1, 12)
+		g.odds.learn(c, i < right, 1/float64(g.seen[c]+4))
+		all.learn(c, i < right, 0.01)
 	}
 	g.rested = 0
 }

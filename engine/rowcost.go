@@ -29,8 +29,14 @@ func (r *rowCosts) observe(rows int, seconds float64) {
 	}
 }
 
+// leastRow is what a row adds to a step at least, in steps of one row, whatever
+// was measured.
+const leastRow = 0.02
+
 // step estimates the seconds of a step with so many rows; 0 = nothing known.
-func (r *rowCosts) step(rows int) float64 { return float64(r.one) * r.steps(rows) }
+func (r *rowCosts) step(rows int) float64 {
+	return float64(r.one) * max(r.steps(rows), 1+leastRow*float64(rows-1))
+}
 
 // steps estimates a step with so many rows in steps of one, by counts around it
 // that were seen. Beyond all of these, a row adds a tenth of a step.

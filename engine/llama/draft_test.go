@@ -90,6 +90,7 @@ var draftTasks = []struct {
 	{"code", "Rename the method Remove to Delete in this Go file, and give back the whole file, with nothing else changed.\n\n```go\n" + code + "```", true},
 	{"json", "Set \"active\" to false for id 1044 and return the whole JSON array, otherwise unchanged.\n\n```json\n" + records + "\n```", true},
 	{"story", "Write a long story about a lighthouse keeper who finds a letter in a bottle.", false},
+	{"translation", "Translate to German: The sea was calm that morning, and the old man rowed out beyond the rocks to look for his nets. He found them torn, and sat for a long time with the wet rope in his hands.", false},
 	{"essay", "Explain in detail how the tides come about, and why their height differs from place to place.", false},
 }
 
