@@ -18,11 +18,16 @@ func FormatOf(t *template.Template) (toolcall.Format, string, error) {
 	generic, err := toolcall.ByName(genericFormat)
 	caps := t.Caps()
 	switch {
-	case err != nil || f.Name == genericFormat || f.Messages != nil:
+	case err != nil || f.Messages != nil:
 		return f, why, err
 	case !caps.Tools:
 		generic.Reasoning, generic.ThoughtsEnd = f.Reasoning, f.ThoughtsEnd
+		if native, _, err := toolcall.Probe(t.Try); err == nil && !generic.Begins(native.Blocks[0].Start) {
+			// The model may write what it was trained on all the same.
+			generic.Blocks = append(slices.Clip(generic.Blocks), native.Blocks...)
+		}
 		return generic, "the template offers no tools, so the prompt asks for this form", nil
+	case f.Name == genericFormat:
 	case !caps.ToolCalls && !f.Begins(generic.Blocks[0].Start):
 		// Earlier calls stand in the prompt in the generic form, which a model may
 		// take up.

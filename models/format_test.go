@@ -220,6 +220,20 @@ func TestHowThoughtsEnd(t *testing.T) {
 	}
 }
 
+// A model that is asked for the generic form is understood in its own, too.
+func TestCallsOfTemplatesThatOfferNoTools(t *testing.T) {
+	all := realTemplates(t)
+	tools := []chat.Tool{{Name: "look"}}
+	const native = `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>look<｜tool▁sep｜>{"at":"x"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`
+	f, why, err := FormatOf(all["deepseek-ai-DeepSeek-V3.1"])
+	require.NoError(t, err)
+	require.Equal(t, genericFormat, f.Name, why)
+	for _, raw := range []string{native, `<tool_call>{"name": "look", "arguments": {"at":"x"}}</tool_call>`} {
+		require.Equal(t, `<look{"at":"x"}>`, read(&f, toolcall.Options{Tools: tools}, raw))
+	}
+	require.True(t, all["fireworks-ai-llama-3-firefunction-v2"].Caps().Tools)
+}
+
 // A model that is offered tools in its own way and shown calls in the generic one
 // is understood in both.
 func TestCallsThatATemplateDoesNotWrite(t *testing.T) {

@@ -145,7 +145,7 @@ func (v *variant) probeRoles() {
 
 func (v *variant) probeTools() {
 	c := &v.caps
-	for _, name := range []string{"tools", "xml_tools"} {
+	for _, name := range []string{"tools", "xml_tools", functionsVar} {
 		v.traits.toolsVar = name
 		if c.Tools = v.prog.Reads(name) && v.shows(probeTools, []turn{sayUser}, wordTool); c.Tools {
 			break

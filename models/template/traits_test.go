@@ -49,6 +49,15 @@ func TestToolsUnderAnotherName(t *testing.T) {
 	require.Equal(t, `u[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]`, text(t, tm, c))
 }
 
+// FireFunction takes its tools as JSON text, and asks for the time of day.
+func TestToolsAsText(t *testing.T) {
+	tm, err := New("{{ 'Functions: ' + functions + ', ' + datetime + '. ' if functions }}{{ messages[0].content }}", Options{})
+	require.NoError(t, err)
+	require.True(t, tm.Caps().Tools)
+	c := chat.Conversation{Messages: []chat.Message{says(chat.User, "u")}, Tools: []chat.Tool{{Name: "f", Parameters: json.RawMessage("null")}}}
+	require.Equal(t, `Functions: [{"name": "f", "parameters": {"type": "object", "properties": {}}}], 2026-03-05. u`, text(t, tm, c))
+}
+
 func TestContinued(t *testing.T) {
 	c := chat.Conversation{Messages: []chat.Message{says(chat.User, "u"), says(chat.Assistant, "begun <|im_end|>")}, ContinueLast: true}
 	for name, source := range map[string]string{

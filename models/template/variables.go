@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ardanlabs/jinja"
 
@@ -32,6 +33,14 @@ func (r *rendering) variables(ts []turn, tools, open bool) (map[string]dialect.V
 			return nil, err
 		}
 		vars["tools"], vars[r.v.traits.toolsVar] = list, list
+		if r.v.traits.toolsVar == functionsVar {
+			if vars[functionsVar], err = r.functions(list); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.v.prog.Reads("datetime") { // no finer, or no prompt would begin as the last one did
+		vars["datetime"] = jinja.NewString(r.now.Format(time.DateOnly))
 	}
 	r.v.setThinking(vars, r.c)
 	for _, kv := range r.c.Kwargs {
@@ -45,6 +54,18 @@ func (r *rendering) variables(ts []turn, tools, open bool) (map[string]dialect.V
 		vars[kv.Key] = value
 	}
 	return vars, nil
+}
+
+// functionsVar holds what a tool is, without the type around it, as JSON text.
+const functionsVar = "functions"
+
+func (r *rendering) functions(tools dialect.Value) (dialect.Value, error) {
+	var list []dialect.Value
+	for _, t := range tools.AsList().Items {
+		list = append(list, t.AsDict().Data["function"])
+	}
+	text, err := r.json(jinja.NewList(list))
+	return jinja.NewString(text), err
 }
 
 // dict builds a mapping from keys and values in turn.
