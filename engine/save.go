@@ -76,7 +76,7 @@ func (t *tiers) saveBlock(r *resident, parent *block, pos int, tokens []Token) *
 	if err != nil {
 		t.arena.Give(slot)
 		t.stats.failed++
-		t.log.Warn("a prefix was not saved", "from", pos, "tokens", len(tokens), "err", err)
+		t.log.Debug("a prefix was not saved", "from", pos, "tokens", len(tokens), "err", err)
 		return nil
 	}
 	t.saving.add(took.Seconds()/float64(n), 0.2)

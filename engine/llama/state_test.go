@@ -23,13 +23,15 @@ type tierRig struct {
 	t *testing.T
 }
 
-func openTiers(t *testing.T, path, dir, kv string) *tierRig {
+func openTiers(t *testing.T, path, dir, kv string) *tierRig { return openFlash(t, path, dir, kv, "auto") }
+
+func openFlash(t *testing.T, path, dir, kv, flash string) *tierRig {
 	t.Helper()
 	cells := 1024
 	if filepath.Base(path) == smol { // whose tokens are longer
 		cells = 512
 	}
-	b, err := Open(t.Context(), path, Options{Cells: cells, Parallel: 2, Threads: 2, Batch: 256, UBatch: 256, KVType: kv})
+	b, err := Open(t.Context(), path, Options{Cells: cells, Parallel: 2, Threads: 2, Batch: 256, UBatch: 256, KVType: kv, FlashAttn: flash})
 	require.NoError(t, err)
 	c := engine.Config{CacheRAM: 256 << 20}
 	if dir != "" {
@@ -71,9 +73,9 @@ func paths(t *testing.T, f func(t *testing.T, path string)) {
 // computed.
 func TestRestoredAnswers(t *testing.T) {
 	paths(t, func(t *testing.T, path string) {
-		for _, kv := range []string{"f16", "q8_0"} {
-			dir := t.TempDir()
-			r := openTiers(t, path, dir, kv)
+		for _, mode := range []struct{ kv, flash string }{{"f16", "auto"}, {"f16", "off"}, {"q8_0", "auto"}} {
+			kv, dir := mode.kv, t.TempDir()
+			r := openFlash(t, path, dir, kv, mode.flash)
 			cold := map[string]answer{}
 			for _, about := range topics {
 				cold[about] = r.ask(about)
@@ -95,7 +97,7 @@ func TestRestoredAnswers(t *testing.T) {
 				require.Zero(t, s.RAM.NotSaved+s.Disk.NotSaved+s.Disk.Lost)
 				require.Equal(t, restart > 0, s.Disk.HitTokens > 0)
 				require.NoError(t, r.Close())
-				r = openTiers(t, path, dir, kv)
+				r = openFlash(t, path, dir, kv, mode.flash)
 			}
 		}
 	})

@@ -36,8 +36,8 @@ func (d *Disk) scan() {
 	// A block starts where the one before it ends, so this order is the one that
 	// Blocks promises.
 	slices.SortFunc(d.found, func(a, b Block) int { return a.Start - b.Start })
-	for i := len(d.found) - 1; i >= 0; i-- {
-		d.shelf.raise(d.found[i].Key)
+	for _, b := range slices.Backward(d.found) {
+		d.shelf.raise(b.Key)
 	}
 	d.makeRoom(0)
 	d.found = slices.DeleteFunc(d.found, func(b Block) bool { return !d.shelf.has(b.Key) })
