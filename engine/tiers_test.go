@@ -23,78 +23,82 @@ func withRAM(blocks int) engine.Config {
 }
 
 func TestEvictedPrefixComesBack(t *testing.T) {
-	r := newRig(t, tight, withRAM(100))
-	for round := range 3 {
-		for i := range 5 {
-			p := prompt(i, 400)
-			out, res := r.run(engine.Request{Prompt: p, MaxTokens: 5})
-			require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 5), out)
-			if round > 0 {
-				require.Equal(t, 399, res.CachedTokens)
+	bubble(t, tight, withRAM(100), func(t *testing.T, r *rig) {
+		for round := range 3 {
+			for i := range 5 {
+				p := prompt(i, 400)
+				out, res := r.run(engine.Request{Prompt: p, MaxTokens: 5})
+				require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 5), out)
+				if round > 0 {
+					require.Equal(t, 399, res.CachedTokens)
+				}
 			}
 		}
-	}
-	s := r.Stats()
-	require.EqualValues(t, 5, s.Misses[engine.MissNew])
-	require.EqualValues(t, 10, s.Misses[engine.MissNone])
-	require.Positive(t, s.RAM.HitTokens)
-	require.Equal(t, s.RAM.Blocks*4096, int(s.RAM.Bytes))
-	require.EqualValues(t, s.Steps, r.fake.Steps())
-	r.FlushCache()
-	require.Zero(t, r.Stats().RAM.Blocks)
-	_, res := r.run(engine.Request{Prompt: prompt(1, 400), MaxTokens: 1})
-	require.Zero(t, res.CachedTokens)
+		s := r.Stats()
+		require.EqualValues(t, 5, s.Misses[engine.MissNew])
+		require.EqualValues(t, 10, s.Misses[engine.MissNone])
+		require.Positive(t, s.RAM.HitTokens)
+		require.Equal(t, s.RAM.Blocks*4096, int(s.RAM.Bytes))
+		require.EqualValues(t, s.Steps, r.fake.Steps())
+		r.FlushCache()
+		require.Zero(t, r.Stats().RAM.Blocks)
+		_, res := r.run(engine.Request{Prompt: prompt(1, 400), MaxTokens: 1})
+		require.Zero(t, res.CachedTokens)
+	}, slow)
 }
 
 func TestSavedPrefixIsUsedInPart(t *testing.T) {
-	r := newRig(t, tight, withRAM(100))
-	p := prompt(1, 400)
-	r.run(engine.Request{Prompt: p, MaxTokens: 5})
-	for i := range 3 {
-		r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1})
-	}
-	for _, n := range []int{150, 128, 390, 64} { // within a block, at its end, in the last one
-		r.run(engine.Request{Prompt: prompt(20+n, 500), MaxTokens: 1}) // push it out
-		r.run(engine.Request{Prompt: prompt(30+n, 500), MaxTokens: 1})
-		q := join(p[:n], prompt(2, 30))
-		out, res := r.run(engine.Request{Prompt: q, MaxTokens: 5})
-		require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 5), out)
-		require.Equal(t, n, res.CachedTokens)
-	}
-	require.EqualValues(t, 4, r.Stats().Misses[engine.MissDiffers])
+	bubble(t, tight, withRAM(100), func(t *testing.T, r *rig) {
+		p := prompt(1, 400)
+		r.run(engine.Request{Prompt: p, MaxTokens: 5})
+		for i := range 3 {
+			r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1})
+		}
+		for _, n := range []int{150, 128, 390, 64} { // within a block, at its end, in the last one
+			r.run(engine.Request{Prompt: prompt(20+n, 500), MaxTokens: 1}) // push it out
+			r.run(engine.Request{Prompt: prompt(30+n, 500), MaxTokens: 1})
+			q := join(p[:n], prompt(2, 30))
+			out, res := r.run(engine.Request{Prompt: q, MaxTokens: 5})
+			require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 5), out)
+			require.Equal(t, n, res.CachedTokens)
+		}
+		require.EqualValues(t, 4, r.Stats().Misses[engine.MissDiffers])
+	}, slow)
 }
 
 // A shared head is saved once, and what is resident of a prefix is not restored.
 func TestSharedHeadIsSavedOnce(t *testing.T) {
-	r := newRig(t, tight, withRAM(100))
-	head := prompt(1, 256)
-	for i := range 4 {
-		r.run(engine.Request{Prompt: join(head, prompt(10+i, 64)), MaxTokens: 1})
-	}
-	r.run(engine.Request{Prompt: prompt(2, 900), MaxTokens: 1}) // all of them go
-	require.Equal(t, 4+4, r.Stats().RAM.Blocks, "of the four")
-	for i := range 4 {
-		_, res := r.run(engine.Request{Prompt: join(head, prompt(10+i, 64), prompt(3, 10)), MaxTokens: 1})
-		require.Equal(t, 320, res.CachedTokens)
-	}
-	require.Equal(t, 256+4*64, r.fake.Restored())
-	require.EqualValues(t, 4, r.Stats().Misses[engine.MissEnds])
+	bubble(t, tight, withRAM(100), func(t *testing.T, r *rig) {
+		head := prompt(1, 256)
+		for i := range 4 {
+			r.run(engine.Request{Prompt: join(head, prompt(10+i, 64)), MaxTokens: 1})
+		}
+		r.run(engine.Request{Prompt: prompt(2, 900), MaxTokens: 1}) // all of them go
+		require.Equal(t, 4+4, r.Stats().RAM.Blocks, "of the four")
+		for i := range 4 {
+			_, res := r.run(engine.Request{Prompt: join(head, prompt(10+i, 64), prompt(3, 10)), MaxTokens: 1})
+			require.Equal(t, 320, res.CachedTokens)
+		}
+		require.Equal(t, 256+4*64, r.fake.Restored())
+		require.EqualValues(t, 4, r.Stats().Misses[engine.MissEnds])
+	}, slow)
 }
 
 func TestSaltSeparatesTiers(t *testing.T) {
-	r := newRig(t, tight, withRAM(100))
-	p := prompt(1, 400)
-	r.run(engine.Request{Prompt: p, MaxTokens: 1, CacheSalt: "a"})
-	for i := range 3 {
-		r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1, CacheSalt: "a"})
-	}
-	for _, c := range []struct {
-		salt   string
-		cached int
-	}{{"b", 0}, {"", 0}, {"a", 399}} {
-		_, res := r.run(engine.Request{Prompt: p, MaxTokens: 1, CacheSalt: c.salt})
-		require.Equal(t, c.cached, res.CachedTokens, "salt %q", c.salt)
-	}
+	bubble(t, tight, withRAM(100), func(t *testing.T, r *rig) {
+		p := prompt(1, 400)
+		r.run(engine.Request{Prompt: p, MaxTokens: 1, CacheSalt: "a"})
+		for i := range 3 {
+			r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1, CacheSalt: "a"})
+		}
+		for _, c := range []struct {
+			salt   string
+			cached int
+		}{{"b", 0}, {"", 0}, {"a", 399}} {
+			_, res := r.run(engine.Request{Prompt: p, MaxTokens: 1, CacheSalt: c.salt})
+			require.Equal(t, c.cached, res.CachedTokens, "salt %q", c.salt)
+		}
+	}, slow)
 }
 
 // What was of use stays, whatever passes by once; and what is asked to be kept
@@ -102,31 +106,32 @@ func TestSaltSeparatesTiers(t *testing.T) {
 func TestOneOffsGoFirst(t *testing.T) {
 	for name, pin := range map[string]bool{"used": false, "pinned": true} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, tight, withRAM(33))
-			p := prompt(1, 400)
-			push := func(from int) {
-				for i := range 3 {
-					r.run(engine.Request{Prompt: prompt(from+i, 500), MaxTokens: 1})
+			bubble(t, tight, withRAM(33), func(t *testing.T, r *rig) {
+				p := prompt(1, 400)
+				push := func(from int) {
+					for i := range 3 {
+						r.run(engine.Request{Prompt: prompt(from+i, 500), MaxTokens: 1})
+					}
 				}
-			}
-			r.run(engine.Request{Prompt: p, MaxTokens: 1, Pin: pin})
-			if !pin {
-				push(10)
+				r.run(engine.Request{Prompt: p, MaxTokens: 1, Pin: pin})
+				if !pin {
+					push(10)
+					_, res := r.run(engine.Request{Prompt: p, MaxTokens: 1})
+					require.Equal(t, 399, res.CachedTokens)
+				}
+				push(20)
+				push(30)
 				_, res := r.run(engine.Request{Prompt: p, MaxTokens: 1})
 				require.Equal(t, 399, res.CachedTokens)
-			}
-			push(20)
-			push(30)
-			_, res := r.run(engine.Request{Prompt: p, MaxTokens: 1})
-			require.Equal(t, 399, res.CachedTokens)
-			_, res = r.run(engine.Request{Prompt: prompt(20, 500), MaxTokens: 1})
-			require.Zero(t, res.CachedTokens)
-			require.Positive(t, r.Stats().Misses[engine.MissEvicted])
-			for i := range 200 { // but not for ever
-				r.run(engine.Request{Prompt: prompt(100+i, 500), MaxTokens: 1})
-			}
-			_, res = r.run(engine.Request{Prompt: p, MaxTokens: 1})
-			require.Zero(t, res.CachedTokens)
+				_, res = r.run(engine.Request{Prompt: prompt(20, 500), MaxTokens: 1})
+				require.Zero(t, res.CachedTokens)
+				require.Positive(t, r.Stats().Misses[engine.MissEvicted])
+				for i := range 200 { // but not for ever
+					r.run(engine.Request{Prompt: prompt(100+i, 500), MaxTokens: 1})
+				}
+				_, res = r.run(engine.Request{Prompt: p, MaxTokens: 1})
+				require.Zero(t, res.CachedTokens)
+			}, slow)
 		})
 	}
 }
@@ -241,15 +246,16 @@ func TestStoreThatFailsToWrite(t *testing.T) {
 	store := &enginetest.Store{FailPut: func() bool { return true }}
 	c := withRAM(100)
 	c.Store = store
-	r := newRig(t, tight, c)
-	for range 2 {
-		for i := range 5 {
-			r.run(engine.Request{Prompt: prompt(i, 400), MaxTokens: 1})
+	bubble(t, tight, c, func(t *testing.T, r *rig) {
+		for range 2 {
+			for i := range 5 {
+				r.run(engine.Request{Prompt: prompt(i, 400), MaxTokens: 1})
+			}
 		}
-	}
-	require.Positive(t, r.Stats().RAM.HitTokens, "the memory goes on without it")
-	require.Positive(t, r.Stats().Disk.NotSaved)
-	require.Zero(t, r.Stats().Disk.Blocks)
+		require.Positive(t, r.Stats().RAM.HitTokens, "the memory goes on without it")
+		require.Positive(t, r.Stats().Disk.NotSaved)
+		require.Zero(t, r.Stats().Disk.Blocks)
+	}, slow)
 }
 
 func TestCloseDoesNotWaitForEver(t *testing.T) {
@@ -274,16 +280,35 @@ func TestNoTiersForWholeSequences(t *testing.T) {
 	store := &enginetest.Store{}
 	c := withRAM(100)
 	c.Store = store
-	r := newRig(t, l, c)
-	p := prompt(1, 400)
-	out, _ := r.run(engine.Request{Prompt: p, MaxTokens: 5})
-	require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 5), out)
-	require.Zero(t, r.Stats().RAM.Capacity)
+	bubble(t, l, c, func(t *testing.T, r *rig) {
+		p := prompt(1, 400)
+		out, _ := r.run(engine.Request{Prompt: p, MaxTokens: 5})
+		require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 5), out)
+		require.Zero(t, r.Stats().RAM.Capacity)
+	}, slow)
 }
 
 func TestBrokenStatesAreDropped(t *testing.T) {
 	broken := false
-	r := newRig(t, tight, withRAM(100), func(f *enginetest.Fake) {
+	bubble(t, tight, withRAM(100), func(t *testing.T, r *rig) {
+		p := prompt(1, 400)
+		push := func() {
+			for i := range 3 {
+				r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1})
+			}
+		}
+		r.run(engine.Request{Prompt: p, MaxTokens: 1})
+		push()
+		broken = true
+		out, res := r.run(engine.Request{Prompt: p, MaxTokens: 9})
+		require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 9), out)
+		require.Equal(t, 128, res.CachedTokens)
+		require.EqualValues(t, 1, r.Stats().Misses[engine.MissState])
+		push()
+		broken = false
+		_, res = r.run(engine.Request{Prompt: p, MaxTokens: 1})
+		require.Equal(t, 399, res.CachedTokens, "it was saved anew")
+	}, slow, func(f *enginetest.Fake) {
 		f.FailRestore = func(from, _ int) error {
 			if broken && from == 128 {
 				return errors.New("does not fit")
@@ -291,21 +316,4 @@ func TestBrokenStatesAreDropped(t *testing.T) {
 			return nil
 		}
 	})
-	p := prompt(1, 400)
-	push := func() {
-		for i := range 3 {
-			r.run(engine.Request{Prompt: prompt(10+i, 500), MaxTokens: 1})
-		}
-	}
-	r.run(engine.Request{Prompt: p, MaxTokens: 1})
-	push()
-	broken = true
-	out, res := r.run(engine.Request{Prompt: p, MaxTokens: 9})
-	require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 9), out)
-	require.Equal(t, 128, res.CachedTokens)
-	require.EqualValues(t, 1, r.Stats().Misses[engine.MissState])
-	push()
-	broken = false
-	_, res = r.run(engine.Request{Prompt: p, MaxTokens: 1})
-	require.Equal(t, 399, res.CachedTokens, "it was saved anew")
 }

@@ -23,7 +23,9 @@ type tierRig struct {
 	t *testing.T
 }
 
-func openTiers(t *testing.T, path, dir, kv string) *tierRig { return openFlash(t, path, dir, kv, "auto") }
+func openTiers(t *testing.T, path, dir, kv string) *tierRig {
+	return openFlash(t, path, dir, kv, "auto")
+}
 
 func openFlash(t *testing.T, path, dir, kv, flash string) *tierRig {
 	t.Helper()
@@ -60,19 +62,21 @@ func (r *tierRig) ask(about string) answer {
 
 var topics = []string{"bees", "rivers", "iron"}
 
-func paths(t *testing.T, f func(t *testing.T, path string)) {
+// paths runs f with a model that computes as quickly as it restores, and with one
+// where to restore always pays.
+func paths(t *testing.T, f func(t *testing.T, path string, pays bool)) {
 	t.Run("scripted", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "scripted.gguf")
 		require.NoError(t, testmodel.Write(path))
-		f(t, path)
+		f(t, path, false)
 	})
-	t.Run("real", func(t *testing.T) { f(t, modelPath(t, smol)) })
+	t.Run("real", func(t *testing.T) { f(t, modelPath(t, smol), true) })
 }
 
 // What is restored from memory, or from disk after a restart, answers as what is
 // computed.
 func TestRestoredAnswers(t *testing.T) {
-	paths(t, func(t *testing.T, path string) {
+	paths(t, func(t *testing.T, path string, pays bool) {
 		for _, mode := range []struct{ kv, flash string }{{"f16", "auto"}, {"f16", "off"}, {"q8_0", "auto"}} {
 			kv, dir := mode.kv, t.TempDir()
 			r := openFlash(t, path, dir, kv, mode.flash)
@@ -85,17 +89,15 @@ func TestRestoredAnswers(t *testing.T) {
 				for _, about := range topics {
 					a := r.ask(about)
 					p := len(r.prompt(about))
-					if restart == 0 {
+					if pays {
 						require.GreaterOrEqual(t, a.result.CachedTokens, p-16)
-					} else {
-						require.Greater(t, a.result.CachedTokens, p-128)
 					}
 					sameTokens(t, fmt.Sprint(kv, " ", about, " restart ", restart), cold[about], a)
 				}
 				s := r.Stats()
-				require.Positive(t, s.RAM.HitTokens+s.Disk.HitTokens)
+				require.True(t, !pays || s.RAM.HitTokens+s.Disk.HitTokens > 0)
 				require.Zero(t, s.RAM.NotSaved+s.Disk.NotSaved+s.Disk.Lost)
-				require.Equal(t, restart > 0, s.Disk.HitTokens > 0)
+				require.True(t, !pays || (restart > 0) == (s.Disk.HitTokens > 0))
 				require.NoError(t, r.Close())
 				r = openFlash(t, path, dir, kv, mode.flash)
 			}
@@ -105,7 +107,7 @@ func TestRestoredAnswers(t *testing.T) {
 
 // Whatever becomes of the files, the answer is the same.
 func TestDamagedPrefixFiles(t *testing.T) {
-	paths(t, func(t *testing.T, path string) {
+	paths(t, func(t *testing.T, path string, pays bool) {
 		var cold answer
 		for name, damage := range map[string]func(file string, whole []byte) error{
 			"none": func(string, []byte) error { return nil },
@@ -137,7 +139,7 @@ func TestDamagedPrefixFiles(t *testing.T) {
 			a := r.ask("bees")
 			sameTokens(t, name, cold, a)
 			p := len(r.prompt("bees"))
-			require.Equal(t, name == "none", a.result.CachedTokens >= p-16, "%d of %d", a.result.CachedTokens, p)
+			require.True(t, !pays || (name == "none") == (a.result.CachedTokens >= p-16), "%d of %d", a.result.CachedTokens, p)
 		}
 	})
 }
