@@ -162,7 +162,7 @@ func (n *node) model(b *llama.Backend, eng *engine.Engine) *server.Model {
 			Device: "cpu", Parallel: n.cfg.Parallel, Queue: n.cfg.MaxQueue, KVBlockTokens: 16,
 		},
 		Template: n.card.Template, Format: n.card.Format, FormatReason: n.card.FormatReason,
-		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng, ThoughtLimit: thoughts,
+		Tokenizer: tokenizer.New(b.Vocab()), Engine: eng, ThoughtLimit: thoughts, SchemaLevels: n.cfg.SchemaLevels,
 		Defaults: server.Sampling{
 			Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, RepeatPenalty: s.RepeatPenalty,
 		},

@@ -30,6 +30,9 @@ type Model struct {
 	// ThoughtLimit is how many tokens the model may think where a request does not
 	// say, 0 being none; nil sets no limit.
 	ThoughtLimit *int
+	// SchemaLevels is how often a value may stand inside one of the same schema, 0
+	// for no limit.
+	SchemaLevels int
 
 	longestPiece int // bytes of the longest token
 	schemas      *schema.Cache

@@ -89,7 +89,7 @@ type primitive struct {
 var primitives = map[string]primitive{
 	"sp":   {`" "?`, nil},
 	"ws-l": {`" "?`, nil},
-	"ws-p": {`"" | " " | "\n" [ \t]{0,20}`, nil},
+	"ws-p": {`"" | " " | "\n" [ \t]{0,64}`, nil},
 	"hex":  {`[0-9a-fA-F]`, nil},
 	"esc": {`["\\/bfnrt] | "u" ( [0-9a-cefA-CEF] hex hex hex | [dD] [0-7] hex hex | ` +
 		`[dD] [89abAB] hex hex "\\u" [dD] [c-fC-F] hex hex )`, []string{"hex"}},

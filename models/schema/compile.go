@@ -26,6 +26,11 @@ type Options struct {
 	// Pretty allows line breaks and indentation between tokens, bounded.
 	// Otherwise a value is one line with at most a space after : and ",".
 	Pretty bool
+	// Recursion is how often a value may stand inside one of the same schema, 0
+	// for no limit. Small models nest without end where they may; what lies
+	// deeper has to be null, empty or absent. A schema that becomes too large so
+	// has no limit.
+	Recursion int
 	// Spelling writes the arguments of a call as a family does; the schema's top
 	// is then an object, and what stands around the arguments is not written.
 	Spelling Spelling
@@ -65,6 +70,9 @@ type compiler struct {
 	written map[string]string // expressions of texts and numbers, see once
 	pending map[string]bool   // rules being written → referred to meanwhile
 	cyclic  bool              // some rule contains itself
+	level   int               // of recursion
+	looped  bool              // some schema contains itself
+	none    map[string]bool   // keys of conjs that nothing satisfies at their level
 	relaxed []*Error
 	steps   int
 	depth   int
@@ -82,11 +90,24 @@ func Compile(schema json.RawMessage, o Options) (*Compiled, error) {
 }
 
 func compile(schema json.RawMessage, o Options) (*Compiled, error) {
+	c, out, err := compileOnce(schema, o)
+	switch {
+	case err == nil || c == nil || !c.looped || o.Recursion == 0:
+		return out, err
+	case isUnsatisfiable(err):
+		return nil, requiresItself()
+	}
+	o.Recursion = 0
+	_, out, err = compileOnce(schema, o)
+	return out, err
+}
+
+func compileOnce(schema json.RawMessage, o Options) (*compiler, *Compiled, error) {
 	root := &value{kind: kindBool, bool: true}
 	if len(schema) > 0 {
 		v, err := decode(schema)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if v.kind != kindNull {
 			root = v
@@ -105,20 +126,20 @@ func compile(schema json.RawMessage, o Options) (*Compiled, error) {
 	}
 	name, err := write(top)
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	out := &Compiled{Root: name, Rules: c.b.rules, Relaxed: c.relaxed}
 	if c.cyclic {
-		return out, out.checkEnds()
+		return c, out, out.checkEnds()
 	}
-	return out, nil
+	return c, out, nil
 }
 
 func newCompiler(root *value, o Options, prefix string) *compiler {
 	return &compiler{
 		opt: o, dialect: o.dialect(), root: root, b: newBuilder(prefix), flats: map[*value][]flat{},
 		open: map[*value]bool{}, names: map[string]string{}, ids: map[*value]int{},
-		pending: map[string]bool{}, written: map[string]string{},
+		pending: map[string]bool{}, written: map[string]string{}, none: map[string]bool{},
 	}
 }
 
@@ -157,12 +178,19 @@ func (c *compiler) rule(all conj) (string, error) {
 	all = c.dedupe(all)
 	key := c.key(all)
 	if name, ok := c.names[key]; ok {
-		if _, inside := c.pending[name]; inside {
+		_, inside := c.pending[name]
+		switch {
+		case inside && c.opt.Recursion > 0:
+			return c.deeper(all)
+		case inside:
 			c.pending[name], c.cyclic = true, true
 		}
 		return name, nil
 	}
-	if c.depth++; c.depth > 2*maxDepth {
+	if c.none[key] {
+		return "", unsatisfiable(all[0].path)
+	}
+	if c.depth++; c.depth > 2*maxDepth*(1+c.opt.Recursion) {
 		return "", errorAt(all[0].path, "nested too deeply")
 	}
 	defer func() { c.depth-- }()
@@ -176,6 +204,7 @@ func (c *compiler) rule(all conj) (string, error) {
 		return "", errorAt(all[0].path, "no value satisfies this") // other rules have the name
 	case err != nil:
 		delete(c.names, key)
+		c.none[key] = isUnsatisfiable(err)
 		return "", err
 	case used:
 		return name, c.b.put(name, body)
@@ -188,6 +217,20 @@ func (c *compiler) rule(all conj) (string, error) {
 	return body, nil
 }
 
+// deeper compiles schemas that are being compiled further out, for one level of
+// recursion more.
+func (c *compiler) deeper(all conj) (string, error) {
+	c.looped = true
+	if c.level == c.opt.Recursion {
+		return "", unsatisfiable(all[0].path)
+	}
+	c.level++
+	defer func() { c.level-- }()
+	return c.rule(all)
+}
+
+func requiresItself() *Error { return errorAt("$", "some object or array requires itself without end") }
+
 // checkEnds refuses rules that nothing finite derives, such as an object that
 // requires itself: the sampler would never get out of one.
 func (c *Compiled) checkEnds() error {
@@ -196,7 +239,7 @@ func (c *Compiled) checkEnds() error {
 		return err
 	}
 	if _, endless := gbnf.NewDeriver(g, 0); endless != "" {
-		return errorAt("$", "some object or array requires itself without end")
+		return requiresItself()
 	}
 	return nil
 }
@@ -230,8 +273,10 @@ func (c *compiler) target(n node) node {
 	return n
 }
 
+// key names schemas at the current level of recursion.
 func (c *compiler) key(all conj) string {
-	var b []byte
+	b := strconv.AppendInt(nil, int64(c.level), 10)
+	b = append(b, '@')
 	for _, n := range all {
 		id, ok := c.ids[n.v]
 		if !ok {

@@ -31,6 +31,9 @@ type GrammarOptions struct {
 	// parallel_tool_calls: false is 1.
 	MaxCalls int
 	Thinking Thinking
+	// Recursion is how often a value may stand inside one of the same schema, 0
+	// for no limit.
+	Recursion int
 	// Answer demands JSON instead of free text.
 	Answer *Answer
 	// Schemas remembers compiled schemas; it may be nil.
@@ -235,7 +238,7 @@ func (g *grammarWriter) arguments(i int, free bool) (string, error) {
 	case held != nil:
 		g.diags = append(g.diags, Diag{Tool: i, Path: "$", Msg: tooLarge})
 	default:
-		c, err := g.o.Schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: t.Strict, Spelling: spelling})
+		c, err := g.o.Schemas.Compile(t.Parameters, schema.Options{Object: true, Closed: true, Strict: t.Strict, Spelling: spelling, Recursion: g.o.Recursion})
 		if err == nil && g.fits(c) {
 			g.relaxed(i, c)
 			return c.Root, nil
@@ -311,7 +314,7 @@ func (g *grammarWriter) framed(answer string) string {
 
 // answerSchema is the JSON that the answer has to be.
 func (g *grammarWriter) answerSchema() (string, error) {
-	o := schema.Options{Pretty: true, Closed: true, Strict: g.o.Answer.Strict}
+	o := schema.Options{Pretty: true, Closed: true, Strict: g.o.Answer.Strict, Recursion: g.o.Recursion}
 	if len(g.o.Answer.Schema) == 0 {
 		o = schema.Options{Pretty: true, Object: true}
 	}

@@ -55,6 +55,7 @@ type Config struct {
 	SocketLife      time.Duration // that a socket lasts at most
 	MaxOutputTokens int           // limit where a request gives none; 0: what the context allows
 	ReasoningBudget int           // tokens of thoughts where a request does not say; -1: no limit
+	SchemaLevels    int           // how often a value may stand in one of the same schema; 0: no limit
 	Temperature     float64       // where a request gives none; negative: what suits the model
 	RequestTimeout  time.Duration // from arrival to the last token; 0: none
 	DrainTimeout    time.Duration // how long running requests may go on after SIGTERM

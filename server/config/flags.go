@@ -74,6 +74,7 @@ func bindServer(fs *pflag.FlagSet, c *Config) {
 	fs.DurationVar(&c.SocketLife, "socket-life", time.Hour, "how long a WebSocket lasts at most")
 	fs.IntVar(&c.MaxOutputTokens, "max-output-tokens", 0, "`limit` where a request gives none; 0: what the context allows")
 	fs.IntVar(&c.ReasoningBudget, "reasoning-budget", -1, "`tokens` of thoughts where a request does not say; 0: none, -1: no limit")
+	fs.IntVar(&c.SchemaLevels, "schema-levels", 16, "how often a value may stand inside one of the same schema, where a schema refers to itself; 0: no limit")
 	fs.Float64Var(&c.Temperature, "temperature", -1, "where a request gives none; -1: what suits the model")
 	fs.DurationVar(&c.RequestTimeout, "request-timeout", 30*time.Minute, "from arrival to the last token; 0: none")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", 30*time.Second, "how long running requests may go on after SIGTERM")

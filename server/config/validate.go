@@ -12,18 +12,19 @@ import (
 
 // Limits of llama.cpp and of good sense; each is named in the error.
 const (
-	maxCells   = 1 << 24
-	minCells   = 256 // llama.cpp counts cells in pages of this size
-	maxSeqs    = 256 // LLAMA_MAX_SEQ
-	maxThreads = 256 // of the binding, see cgo
-	maxBatch   = 1 << 16
-	maxQueue   = 1 << 20
-	maxSpec    = 32  // of the engine, in one step
-	maxDepth   = 200 // of the decoder, as the two that follow
-	maxItems   = 100_000
-	maxTools   = 2_000
-	maxSockets = 1 << 16
-	minStore   = 1 << 20
+	maxCells        = 1 << 24
+	minCells        = 256 // llama.cpp counts cells in pages of this size
+	maxSeqs         = 256 // LLAMA_MAX_SEQ
+	maxThreads      = 256 // of the binding, see cgo
+	maxBatch        = 1 << 16
+	maxQueue        = 1 << 20
+	maxSpec         = 32  // of the engine, in one step
+	maxSchemaLevels = 64  // each is a copy of the rules
+	maxDepth        = 200 // of the decoder, as the two that follow
+	maxItems        = 100_000
+	maxTools        = 2_000
+	maxSockets      = 1 << 16
+	minStore        = 1 << 20
 
 	minCacheRAM  = 16 << 20 // some blocks of a small model
 	minCacheDisk = 64 << 20
@@ -69,6 +70,7 @@ func (c *Config) Validate() error {
 	within("max-sockets", c.MaxSockets, 1, maxSockets)
 	within("max-output-tokens", c.MaxOutputTokens, 0, maxCells)
 	within("reasoning-budget", c.ReasoningBudget, -1, maxCells)
+	within("schema-levels", c.SchemaLevels, 0, maxSchemaLevels)
 	lasting("request-timeout", c.RequestTimeout)
 	lasting("drain-timeout", c.DrainTimeout)
 	for key, size := range map[string]*Size{"max-body": &c.MaxBody, "max-text": &c.MaxText, "max-images": &c.MaxImages} {
