@@ -51,6 +51,7 @@ func (m *Model) draft(t *task) (*job, chat.Conversation, *requestError) {
 	if refused != nil {
 		return nil, c, refused
 	}
+	c.ThoughtLimit = max(thoughts, 0)
 	return &job{
 		task: t, params: t.samplerParams(), lexer: m.reading(t, c.Tools), stops: slices.Concat(t.stops, m.Template.Stops()),
 		thoughts: thoughts,

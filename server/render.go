@@ -43,11 +43,12 @@ func (m *Model) RenderText(body []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m.thoughtLimit(&req.task)
+	thoughts := m.thoughtLimit(&req.task)
 	c, refused := req.conversation()
 	if refused != nil {
 		return "", refused
 	}
+	c.ThoughtLimit = max(thoughts, 0)
 	rendered, err := m.Template.Render(c, func(string) bool { return false }, time.Now())
 	if err != nil {
 		return "", badConversation(err)

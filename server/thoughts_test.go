@@ -217,6 +217,9 @@ func TestEffortsOfRealTemplates(t *testing.T) {
 		if open := prompt(`{"input":"Hi"}`); strings.HasPrefix(none, open) && none != open && m.Format.StartsInReasoning(open) {
 			closed++
 		}
+		if name == "ByteDance-Seed-OSS" {
+			require.Contains(t, prompt(`{"input":"Hi","reasoning":{"max_tokens":300}}`), "the thinking budget, which is 300")
+		}
 		if high := `{"input":"Hi","reasoning":{"effort":"high"}}`; name == "Qwen-QwQ-32B" || strings.Contains(name, "R1-Distill") {
 			require.True(t, m.Format.StartsInReasoning(prompt(`{"input":"Hi"}`)), name)
 			require.True(t, m.Format.StartsInReasoning(prompt(high)), name)

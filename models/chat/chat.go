@@ -69,6 +69,9 @@ type Conversation struct {
 	// Effort is the reasoning effort (none, minimal, low, medium, high, ...);
 	// empty leaves the template's default.
 	Effort string
+	// ThoughtLimit is how many tokens the model may think, for templates that tell
+	// it; 0 leaves it open.
+	ThoughtLimit int
 	// ContinueLast lets the model go on writing the last message, which is
 	// then an assistant's, instead of opening a new turn.
 	ContinueLast bool

@@ -20,8 +20,11 @@ var switchTable = []struct {
 	{"thinking", jinja.NewBool(true), jinja.NewBool(false)},
 	{"thinking_mode", jinja.NewString("enabled"), jinja.NewString("disabled")},
 	{"thinking_option", jinja.NewString("on"), jinja.NewString("off")},
-	{"thinking_budget", jinja.Undefined(), jinja.NewInt(0)},
+	{budgetVar, jinja.Undefined(), jinja.NewInt(0)},
 }
+
+// budgetVar is by which Seed-OSS tells the model how long it may think.
+const budgetVar = "thinking_budget"
 
 // effortVariables are the variables for the reasoning effort.
 var effortVariables = []string{"reasoning_effort", "thinking_effort"}
@@ -34,6 +37,9 @@ var commonLevels = []string{"low", "medium", "high"}
 
 // setThinking sets the switches and efforts that the conversation asks for.
 func (v *variant) setThinking(vars map[string]dialect.Value, c *chat.Conversation) {
+	if c.ThoughtLimit > 0 && slices.Contains(v.traits.switches, budgetVar) {
+		vars[budgetVar] = jinja.NewInt(int64(c.ThoughtLimit))
+	}
 	if c.Thinking == nil && c.Effort == "" {
 		if v.traits.onByDefault != "" {
 			vars[v.traits.onByDefault] = jinja.NewBool(true)

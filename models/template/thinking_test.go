@@ -39,6 +39,18 @@ func TestThinkingSwitches(t *testing.T) {
 	}
 }
 
+func TestThoughtLimitIsTold(t *testing.T) {
+	tm, err := New("{{ messages[0].content }}{{ thinking_budget }}", Options{})
+	require.NoError(t, err)
+	c := chat.Conversation{Messages: []chat.Message{says(chat.User, "Hi")}, ThoughtLimit: 512}
+	require.Equal(t, "Hi512", text(t, tm, c))
+	off := false
+	c.Thinking = &off
+	require.Equal(t, "Hi0", text(t, tm, c))
+	c.Thinking = nil
+	require.Equal(t, text(t, load(t, "chatml"), chat.Conversation{Messages: c.Messages}), text(t, load(t, "chatml"), c))
+}
+
 // A template that closes the thoughts unless it is told otherwise is told, as long
 // as it doesn't say itself what nobody's saying means.
 func TestThinkingByDefault(t *testing.T) {
