@@ -9,7 +9,13 @@ import (
 
 // Pattern is a set of texts that a regular expression describes, each as a
 // whole.
-type Pattern struct{ d *dfa }
+type Pattern struct {
+	d    *dfa
+	work int
+}
+
+// Work is what it took to make the pattern, in bytes and states.
+func (p *Pattern) Work() int { return p.work }
 
 // CompilePattern makes a Pattern of a regular expression in RE2's syntax, with
 // \uXXXX. ErrUnsupported and ErrTooLarge mark what is beyond a grammar, anchors
@@ -27,11 +33,12 @@ func CompilePattern(expr string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
+	work := len(expr) + len(d.states)
 	reduced, ok := d.reduce()
 	if !ok {
 		return nil, fmt.Errorf("matches no text: %w", ErrUnsupported)
 	}
-	return &Pattern{reduced}, nil
+	return &Pattern{reduced, work}, nil
 }
 
 // looksAround says that an expression depends on what stands beside its text.
@@ -75,7 +82,7 @@ func (p *Pattern) Sized(lo, hi int) (*Pattern, error) {
 	if !ok {
 		return nil, nil
 	}
-	return &Pattern{reduced}, nil
+	return &Pattern{reduced, p.work + len(d.states)}, nil
 }
 
 // Text collects the rules of a language whose sentences are to be the text of a

@@ -2,6 +2,7 @@ package lark
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,7 +203,13 @@ func TestBeyond(t *testing.T) {
 		doubling += strings.NewReplacer("N", itoa(i), "M", itoa(i+1)).Replace("AN: AM AM\n")
 		rules += strings.NewReplacer("N", itoa(i), "M", itoa(i+1)).Replace("rN: rM \"b\" | rM \"c\"\n")
 	}
+	var many strings.Builder
+	many.WriteString("start: ")
+	for i := range 2000 {
+		fmt.Fprintf(&many, "/[ab]*a[ab]{9}%d/ ", i)
+	}
 	for grammar, want := range map[string]string{
+		many.String():                 "the terminals are too large together",
 		"start: /^a/":                 "anchor",
 		"start: /a\\b/":               "anchor",
 		"start: /a(?!b)/":             "is not held",

@@ -93,9 +93,12 @@ type resolver struct {
 	patterns  map[string]string    // of named terminals
 	terminals map[string]*terminal // by expression
 	made      int
-	ids       map[string]int // of rules, templates with their arguments
-	todo      []pendingRule
-	ignored   *terminal // what may follow each terminal
+
+	patternWork int
+
+	ids     map[string]int // of rules, templates with their arguments
+	todo    []pendingRule
+	ignored *terminal // what may follow each terminal
 }
 
 type pendingRule struct {

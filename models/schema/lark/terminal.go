@@ -151,6 +151,9 @@ func regexpError(t token, err error) error {
 // in.
 const maxPattern = 4000
 
+// maxPatternWork bounds all terminals together, see Pattern.Work.
+const maxPatternWork = 20_000
+
 // pattern is the regular expression of a terminal's definition.
 func (r *resolver) pattern(e *expr) (string, error) {
 	out := ""
@@ -240,6 +243,9 @@ func (r *resolver) terminal(pattern string, line int) (*terminal, error) {
 			beyond = schema.ErrTooLarge
 		}
 		return nil, &Error{Line: line, Msg: "a terminal can't be held: " + err.Error(), Beyond: beyond}
+	}
+	if r.patternWork += p.Work(); r.patternWork > maxPatternWork {
+		return nil, tooLarge(line, "the terminals are too large together")
 	}
 	t, err := r.make(p, line)
 	if err == nil {
