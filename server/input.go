@@ -45,6 +45,12 @@ var droppedItems = []string{
 	"program", "program_output", "additional_tools", "configuration_update", "compaction_trigger", "ghost_snapshot",
 }
 
+// dropped says whether an item is passed over. Calls and outputs of types that
+// are newer than this list are traces of hosted tools, too.
+func dropped(kind string) bool {
+	return slices.Contains(droppedItems, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
+}
+
 // recall is what a node knows of what it gave to a client.
 type recall struct {
 	item func(id string) json.RawMessage     // that it produced lately; nil if it knows none
@@ -111,10 +117,17 @@ func (f *fields) item(v jsonvalue.Value, find recall) (item inputItem, keep bool
 		return f.output(v, body, item), true
 	case "item_reference":
 		return f.reference(v, body, find)
+	case "agent_message":
+		return f.agentMessage(v, body, item)
+	case "context_compaction":
+		if body.Get("encrypted_content").Empty() {
+			return item, false // a mark without a note
+		}
+		return f.compaction(v, body, item, find), true
 	case "compaction", "compaction_summary":
 		return f.compaction(v, body, item, find), true
 	default:
-		if !slices.Contains(droppedItems, kind) {
+		if !dropped(kind) {
 			f.fail(invalid(v.At("type"), codeInvalidValue, "%s %q is not a known type of item", v.At("type"), clip(kind)))
 		}
 		f.pass(v.Path(), kind)
@@ -155,6 +168,19 @@ func (f *fields) message(v jsonvalue.Value, body jsonvalue.Members, item inputIt
 	return item
 }
 
+// agentMessage reads what one agent of a client has written to another: Codex
+// puts it into the history of the one that gets it, beside what its user says.
+func (f *fields) agentMessage(v jsonvalue.Value, body jsonvalue.Members, item inputItem) (inputItem, bool) {
+	item.kind, item.role = itemMessage, chat.User
+	text := f.content(body.Get("content"))
+	if text == "" { // nothing, or sealed for another
+		f.pass(v.Path(), "agent_message without text")
+		return item, false
+	}
+	item.text = "Message from the agent " + f.text(body.Get("author")) + ":\n" + text
+	return item, true
+}
+
 // content reads the text of a string or of an array of parts, one part a line.
 func (f *fields) content(v jsonvalue.Value) string {
 	switch v.Kind() {
@@ -178,6 +204,10 @@ func (f *fields) content(v jsonvalue.Value) string {
 		}
 		if kind, _ := part.Field("type").Text(); slices.Contains(f.rules().ignoredParts, kind) {
 			f.pass(part.Path(), kind)
+			continue
+		}
+		if kind, _ := part.Field("type").Text(); kind == "encrypted_content" {
+			f.pass(part.Path(), kind) // for the service that has sealed it
 			continue
 		}
 		texts = append(texts, f.part(part))

@@ -126,9 +126,13 @@ func TestTolerance(t *testing.T) {
 		`{"input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c1","name":"f","arguments":""},{"type":"function_call","call_id":"c1","name":"f","arguments":"not json"},{"type":"function_call_output","call_id":"c1","output":"1"},{"type":"function_call_output","call_id":"c1","output":"2"}]}`,
 		`{"input":"a","temperature":0.5e0,"max_output_tokens":5.0}`,
 		`{"input":"dup","input":"hi"}`,
+		`{"input":[{"role":"user","content":"a"},{"type":"context_compaction","encrypted_content":null},{"type":"brand_new_call","id":"x"},{"type":"brand_new_call_output","call_id":"x"},{"type":"agent_message","author":"/lead/b","recipient":"/lead","content":[{"type":"encrypted_content","encrypted_content":"x"}]}]}`,
+		`{"input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":[{"type":"encrypted_content","encrypted_content":"x"},{"type":"input_text","text":"t"}]}]}`,
 	} {
 		n.create(body)
 	}
+	n.create(`{"input":[{"role":"user","content":"a"},{"type":"agent_message","author":"/lead/b","recipient":"/lead","content":[{"type":"input_text","text":"Done."}]}]}`)
+	require.Contains(t, n.LastPrompt(), "<|im_start|>user\nMessage from the agent /lead/b:\nDone.<|im_end|>")
 	for _, effort := range []string{"none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"} {
 		n.create(`{"input":"hi","reasoning":{"effort":"` + effort + `","summary":"auto"}}`)
 	}
