@@ -84,7 +84,11 @@ func (l *Lexer) readBlock(last bool) bool {
 	k := &l.block
 	for l.hi < len(l.in) {
 		if l.hi-l.lo > maxHeld {
-			l.giveUp("too long to be held back")
+			if k.live {
+				l.spoilt()
+			} else {
+				l.giveUp("too long to be held back")
+			}
 			return true
 		}
 		goOn := false

@@ -41,7 +41,7 @@ func (l *Lexer) progress() {
 	if !k.live {
 		return
 	}
-	l.take(l.hi-l.lo, asCall)
+	l.take(l.hi-l.lo-min(l.hi-l.lo, l.reader.pending()), asCall)
 	l.emit(ArgsDelta, l.got.args[:l.got.safe])
 	l.got.given()
 }
@@ -170,16 +170,21 @@ func (l *Lexer) repair() bool {
 		return true
 	}
 	if k.live {
-		l.progress()
-		l.malformed("arguments that are not JSON")
-		l.endCall(true)
-		if l.state == inBlock {
-			l.leave(l.hi)
-		}
+		l.spoilt()
 		return true
 	}
 	l.giveUp("not JSON")
 	return true
+}
+
+// spoilt ends the announced call where it cannot be read on.
+func (l *Lexer) spoilt() {
+	l.progress()
+	l.malformed("arguments that are not JSON")
+	l.endCall(true)
+	if l.state == inBlock {
+		l.leave(l.lo)
+	}
 }
 
 // unexpected meets a byte, or a marker, that has no place between calls.
@@ -320,6 +325,10 @@ func (l *Lexer) endObject(cut bool) {
 	}
 	if !k.live {
 		l.announce()
+	}
+	if !cut && l.reader.pending() > 0 {
+		l.spoilt()
+		return
 	}
 	l.take(l.hi-l.lo, asCall)
 	if cut {

@@ -5,7 +5,8 @@ import "bytes"
 // expression reads the arguments of a call that is written as one in a
 // programming language, name(key='value', …), up to its closing bracket. The
 // whole is translated at once: before that, an expression that cannot be a call
-// would have been announced as one.
+// would have been announced as one. Only an argument that is a long string becomes
+// available while it is read, with all that stands before it.
 type expression struct {
 	written
 	b     *Block
@@ -14,10 +15,26 @@ type expression struct {
 	quote string // what ends the string being read
 	from  int    // where in raw that string, or the byte behind the last one, begins
 	esc   bool
+
+	told    int  // length of the arguments that have become available
+	upto    int  // how far they stand in raw
+	strings int  // how many were long strings
+	streams bool // so is the one being read
+	out     []byte
 }
 
+// longString is the length from which on a string is given out while it is read,
+// in bytes; maxStreamed bounds how many of them, since each costs a translation of
+// what stands before it.
+const (
+	longString  = 200
+	maxStreamed = 32
+)
+
 func (e *expression) reset(b *Block) {
-	*e = expression{written: written{args: e.args[:0]}, b: b, raw: e.raw[:0], stack: append(e.stack[:0], b.closing())}
+	*e = expression{
+		written: written{args: e.args[:0]}, b: b, raw: e.raw[:0], stack: append(e.stack[:0], b.closing()), out: e.out[:0],
+	}
 }
 
 // closing is the bracket that ends the arguments.
@@ -39,7 +56,12 @@ func (e *expression) step(c byte) status {
 		case c == '\\' && len(e.quote) == 1:
 			e.esc = true
 		case bytes.HasSuffix(e.raw[e.from:], []byte(e.quote)):
-			e.quote, e.from = "", len(e.raw)
+			e.quote, e.from, e.streams = "", len(e.raw), false
+		case len(e.raw)-e.from == longString:
+			e.beginString()
+		}
+		if e.streams {
+			e.stream()
 		}
 		return more
 	}
@@ -84,12 +106,62 @@ func (e *expression) quoteMark(c byte) int {
 	return 0
 }
 
+// beginString gives out the arguments up to the string being read, if that is one
+// of them and not a part of one, or a key.
+func (e *expression) beginString() {
+	if len(e.stack) > 1 || e.strings == maxStreamed {
+		return
+	}
+	raw := append(e.raw[:e.from:e.from], e.quote...)
+	args, ok, whole := translate(raw, e.b)
+	if !ok || !whole || !bytes.HasSuffix(args, []byte(`:""`)) {
+		return
+	}
+	e.strings++
+	e.tell(args[:len(args)-1], e.from)
+	e.streams = true
+}
+
+// stream gives out what is sure of the string being read.
+func (e *expression) stream() {
+	l := literals{in: e.raw, at: e.upto, out: e.out[:0]}
+	for l.at < len(l.in) {
+		rest := l.in[l.at:]
+		if len(rest) < len(e.quote) {
+			break // it may be its end
+		}
+		if rest[0] == '\\' && len(e.quote) == 1 {
+			if len(rest) < 2 || bytes.IndexByte([]byte("xuU"), rest[1]) >= 0 && len(rest) <= maxEscape {
+				break
+			}
+			l.escape(rest[1:])
+			continue
+		}
+		l.out = appendString(l.out, rest[0])
+		l.at++
+	}
+	e.args = append(e.args, l.out...)
+	e.told += len(l.out)
+	e.safe, e.upto, e.out = len(e.args), l.at, l.out
+}
+
+func (e *expression) pending() int { return len(e.raw) - e.upto }
+
+// tell makes all arguments available that have been translated, up to a place in
+// raw.
+func (e *expression) tell(args []byte, upto int) {
+	e.args = append(e.args, args[e.told:]...)
+	e.told, e.upto = len(args), upto
+	e.safe, e.anchor = len(e.args), true
+}
+
 func (e *expression) close() status {
 	args, ok, whole := translate(e.raw, e.b)
 	if !ok || !whole {
 		return broken
 	}
-	e.whole(append(args, '}'))
+	e.tell(append(args, '}'), len(e.raw))
+	e.argsEnd = true
 	return allDone
 }
 
@@ -131,7 +203,7 @@ func (e *expression) cut() {
 			raw = raw[:i]
 		}
 	}
-	if args, ok, _ := translate(raw, e.b); ok {
-		e.args = args
+	if args, ok, _ := translate(raw, e.b); ok && len(args) > e.told {
+		e.tell(args, len(e.raw))
 	}
 }

@@ -168,9 +168,17 @@ var lexCases = []lexCase{
 	{name: "elements in disorder", format: "minimax_m3", in: elements(`~<o>~<a>1~</b>~</o>`), calls: []answerCall{call("note", `{"o":"]<]minimax[>[<a>1]<]minimax[>[</b>"}`)}},
 	{name: "elements, cut", format: "minimax_m3", cut: true, in: strings.ReplaceAll("~<tool_call>~<invoke name=\"note\">~<text>a~</te", "~", "]<]minimax[>["), calls: []answerCall{cutCall("note", `{"text":"a`)}},
 	{name: "an end of thoughts that opens an answer", in: "</think>\n\nHi </think>.", text: "Hi </think>."},
+	{name: "expressions, long strings", format: "lfm2", in: "<|tool_call_start|>[note(n=1, text='" + long + "\\n\\'\\u00e9\\ud83d\\udea2\\q', o={'k': '" + long + "'}, last=\"" + long + "\")]<|tool_call_end|>", calls: []answerCall{call("note", `{"n":1,"text":"`+long+`\n'é🚢\\q","o":{"k":"`+long+`"},"last":"`+long+`"}`)}},
+	{name: "expressions, long strings, cut", format: "lfm2", cut: true, in: "<|tool_call_start|>[note(text='" + long + "\\u00", calls: []answerCall{cutCall("note", `{"text":"`+long)}},
+	{name: "expressions, long strings, bad value late", format: "lfm2", in: "<|tool_call_start|>[note(text='" + long + "', n=f(1))]<|tool_call_end|>", text: "', n=f(1))]<|tool_call_end|>", calls: []answerCall{cutCall("note", `{"text":"`+long)}, malformed: 1},
+	{name: "expressions, long strings, stopped", format: "lfm2", in: "<|tool_call_start|>[note(text='" + long + "', n", text: "', n", calls: []answerCall{cutCall("note", `{"text":"`+long)}, malformed: 1},
+	{name: "marked strings, long", format: "gemma4", in: "<|tool_call>call:note{text:<|\"|>" + long + "<|<|\"|>,n:w}<tool_call|>", calls: []answerCall{call("note", `{"text":"`+long+`<|","n":"w"}`)}},
 	{name: "marked strings", format: "gemma4", in: "<|tool_call>call:note{text:<|\"|>a\"} \\n<|\"x<|\"|>,n:{k:[True,w]}}<tool_call|>", calls: []answerCall{call("note", `{"text":"a\"} \\n<|\"x","n":{"k":[true,"w"]}}`)}},
 	{name: "marked strings, cut in the mark", format: "gemma4", cut: true, in: "<|tool_call>call:note{text:<|\"|>a<|\"", calls: []answerCall{cutCall("note", `{"text":"a`)}},
 }
+
+// long is a string that is given out while it is read.
+var long = strings.Repeat("long ", longString/4)
 
 // tagsCall is a call of add in the tags of qwen3_coder.
 func tagsCall(params string) string {
@@ -422,17 +430,37 @@ func TestTagsAreNotHeldBackInVain(t *testing.T) {
 	require.Equal(t, "}", at("</function>"))
 }
 
+// A long string in an expression comes out with the token that brings it.
+func TestExpressionsAreNotHeldBackInVain(t *testing.T) {
+	f := row("pythonic")
+	l := NewLexer(&f, Options{Tools: testTools, Bare: true})
+	at := func(text string) (out string) {
+		for _, e := range l.Push(-1, []byte(text)) {
+			out += e.Name + string(e.Text)
+		}
+		return out
+	}
+	require.Empty(t, at("[note(n=2, text='"))
+	require.Equal(t, `note{"n":2,"text":"`+long, at(long))
+	require.Equal(t, `a\"`, at(`a"`))
+	require.Empty(t, at(`\`))
+	require.Equal(t, `\n`, at(`n`))
+	require.Equal(t, `"}`, at("')"))
+}
+
 // The delta path makes no garbage.
 func TestPushDoesNotAllocate(t *testing.T) {
 	word := []byte(" word")
 	for name, prefix := range map[string]string{
 		"text": "Hi.", "thoughts": "<think>Hm.", "arguments": `<tool_call>{"name":"note","arguments":{"text":"`,
-		"tags": "<tool_call><function=note><parameter=text>",
+		"tags": "<tool_call><function=note><parameter=text>", "message": "<|channel|>final<|message|>Hi.",
+		"message to a tool": `<|channel|>commentary to=functions.note <|constrain|>json<|message|>{"text":"`,
+		"Python":            `<|tool_calls|>[{'name': 'note', 'arguments': {'text': '`,
+		"expression":        `<|tool_call_start|>[note(text='` + long,
 	} {
-		f := row("hermes")
-		if name == "tags" {
-			f = row("qwen3_coder")
-		}
+		f := row(orElse(map[string]string{
+			"tags": "qwen3_coder", "message": "harmony", "message to a tool": "harmony", "Python": "sarashina", "expression": "lfm2",
+		}[name], "hermes"))
 		l := NewLexer(&f, Options{Tools: testTools, Lookup: lookupIn(&f)})
 		l.Push(-1, []byte(prefix))
 		for range 8 {
@@ -443,12 +471,17 @@ func TestPushDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkPushText(b *testing.B) {
-	f := row("hermes")
-	l := NewLexer(&f, Options{Tools: testTools})
-	word := []byte(" word")
-	b.ReportAllocs()
-	for b.Loop() {
-		l.Push(-1, word)
+	for name, prefix := range map[string]string{"hermes": "Hi.", "harmony": "<|channel|>final<|message|>Hi."} {
+		b.Run(name, func(b *testing.B) {
+			f := row(name)
+			l := NewLexer(&f, Options{Tools: testTools})
+			l.Push(-1, []byte(prefix))
+			word := []byte(" word")
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Push(-1, word)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,9 @@ type reader interface {
 	finish() bool
 	// cut makes of the arguments what can be told where a limit cut them.
 	cut()
+	// pending is how many of the last bytes have not become arguments that are
+	// available, though they may.
+	pending() int
 	// closesList says that a ] can end the list that the call stands in.
 	closesList() bool
 	// call is what has been read.
@@ -42,6 +45,8 @@ type written struct {
 func (w *written) call() *written { return w }
 
 func (w *written) cut() {}
+
+func (w *written) pending() int { return 0 }
 
 // whole takes arguments that are complete at once.
 func (w *written) whole(args []byte) {
