@@ -22,6 +22,7 @@ type fields struct {
 	images        int64         // bytes of the images so far
 	ignored       []string      // what the request asks for in vain, see ignore
 	schemas       *schema.Cache // remembers what grammars compile to; may be nil
+	grammars      int           // of custom tools so far
 }
 
 func (f *fields) fail(e *requestError) {

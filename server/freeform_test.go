@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,16 @@ func TestBrokenFreeformGrammars(t *testing.T) {
 	res, text := n.do("POST", "/v1/chat/completions", chat)
 	require.Equal(t, 400, res.StatusCode, text)
 	require.Contains(t, text, "custom.format.grammar.definition")
+}
+
+// Beyond a number of grammars the rest is only told to the model.
+func TestManyFreeformGrammars(t *testing.T) {
+	n := newNode(t, "hi")
+	tools := make([]string, maxGrammars+1)
+	for i := range tools {
+		tools[i] = `{"type":"custom","name":"t` + strconv.Itoa(i) + `","format":{"type":"grammar","syntax":"regex","definition":"a"}}`
+	}
+	res, text := n.do("POST", "/v1/responses", `{"input":"hi","tools":[`+strings.Join(tools, ",")+`]}`)
+	require.Equal(t, 200, res.StatusCode, text)
+	require.Equal(t, "tools[64].format=regex is not enforced: there are many", res.Header.Get(ignoredHeader))
 }

@@ -12,6 +12,7 @@ const (
 	maxItems         = 100_000  // input items or chat messages
 	maxParts         = 10_000   // parts of one message
 	maxTools         = 2_000
+	maxGrammars      = 64  // of custom tools that are enforced: each may take a tenth of a second to compile
 	maxNameLength    = 128 // characters of a tool's name
 	maxCallIDLength  = 512
 	maxStops         = 64

@@ -119,6 +119,10 @@ func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 		return
 	}
 	t.Description = strings.TrimSpace(t.Description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
+	if f.grammars++; f.grammars > maxGrammars {
+		f.pass(format.Path(), syntax+" is not enforced: there are many")
+		return
+	}
 	var err error
 	if syntax == "regex" {
 		t.Parameters = patternParameters(definition)
