@@ -1,6 +1,9 @@
 package toolcall
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // expression reads the arguments of a call that is written as one in a
 // programming language, name(key='value', …), up to its closing bracket. The
@@ -112,8 +115,7 @@ func (e *expression) beginString() {
 	if len(e.stack) > 1 || e.strings == maxStreamed {
 		return
 	}
-	raw := append(e.raw[:e.from:e.from], e.quote...)
-	args, ok, whole := translate(raw, e.b)
+	args, ok, whole := translate(slices.Concat(e.raw[:e.from], []byte(e.quote)), e.b)
 	if !ok || !whole || !bytes.HasSuffix(args, []byte(`:""`)) {
 		return
 	}

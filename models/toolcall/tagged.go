@@ -15,17 +15,19 @@ type tagged struct {
 	b    *Block
 	tool *tool // nil if it is not declared
 
-	state  tagState
-	open   bool   // the arguments object has its first brace
-	fresh  bool   // nothing of the value has come
-	held   []byte // bytes that may be a marker
-	key    []byte
-	attrs  []byte // what stands between key and value
-	end    string // of the value
-	value  []byte // of a value that is no string
-	string bool   // the value is a string, and its quote is out
-	asJSON bool   // the model says that the value is JSON
-	all    bool   // the value is an object of all arguments
+	state   tagState
+	open    bool   // the arguments object has its first brace
+	fresh   bool   // nothing of the value has come
+	held    []byte // bytes that may be a marker
+	key     []byte
+	attrs   []byte // what stands between key and value
+	end     string // of the value
+	value   []byte // of a value that is no string
+	depth   int    // of elements of the value's name in it that are open
+	counted int    // how far in value they have been counted
+	string  bool   // the value is a string, and its quote is out
+	asJSON  bool   // the model says that the value is JSON
+	all     bool   // the value is an object of all arguments
 }
 
 type tagState uint8
@@ -170,6 +172,7 @@ func (t *tagged) attrByte(c byte) status {
 // comes.
 func (t *tagged) beginValue() {
 	t.state, t.fresh, t.value = inValue, true, t.value[:0]
+	t.depth, t.counted = 0, 0
 	if t.all {
 		t.string, t.end = false, t.b.Tags.Whole.End
 		return
@@ -248,8 +251,12 @@ func (t *tagged) valueByte(c byte) {
 // nests says that the tag which has come ends an element inside the value.
 func (t *tagged) nests() bool {
 	tags := &t.b.Tags
-	return tags.Nested && !t.string &&
-		bytes.Count(t.value, []byte(tags.KeyStart+string(t.key)+tags.KeyEnd)) > bytes.Count(t.value, []byte(t.end))
+	if !tags.Nested || t.string {
+		return false
+	}
+	t.depth += bytes.Count(t.value[t.counted:], []byte(tags.KeyStart+string(t.key)+tags.KeyEnd)) - 1
+	t.counted = len(t.value)
+	return t.depth >= 0
 }
 
 // holds says that the held bytes begin a marker behind a prefix.
