@@ -51,6 +51,7 @@ func benchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, s) },
 	}
 	s.bind(cmd)
+	cmd.AddCommand(benchRoofCommand())
 	return cmd
 }
 

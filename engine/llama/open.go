@@ -64,3 +64,6 @@ func CheckCPU() error { return cgo.CheckCPU() }
 
 // SetLogger is where llama.cpp's own messages go.
 func SetLogger(l *slog.Logger) { cgo.SetLogger(l) }
+
+// MeasureRoof probes what the machine is capable of on so many threads.
+func MeasureRoof(threads int) (cgo.Roof, error) { return cgo.MeasureRoof(threads) }
