@@ -23,7 +23,7 @@ func (m *Model) constrain(j *job, prompt string) *requestError {
 	t := j.task
 	o := toolcall.GrammarOptions{
 		Require: t.choice.mode == choiceRequired, MaxCalls: min(j.lexer.MaxCalls, maxGrammarCalls),
-		Thinking: m.thinking(t, prompt), Schemas: m.schemas, Recursion: m.SchemaLevels,
+		Thinking: m.thinking(t, prompt), Framed: m.Format.Framed(prompt), Schemas: m.schemas, Recursion: m.SchemaLevels,
 	}
 	if t.format.Kind != formatText {
 		o.Answer = &toolcall.Answer{Schema: t.format.Schema, Strict: t.format.Strict != nil && *t.format.Strict}

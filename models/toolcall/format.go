@@ -190,6 +190,22 @@ func (f *Format) EndThoughts() string {
 	return "\n" + f.Reasoning[0].End + "\n\n"
 }
 
+// frame is what stands around visible text, nil if nothing does.
+func (f *Format) frame() *Span {
+	for i := range f.Frames {
+		if f.Frames[i].Start != "" {
+			return &f.Frames[i]
+		}
+	}
+	return nil
+}
+
+// Framed says that a rendered prompt leaves the frame of visible text open.
+func (f *Format) Framed(prompt string) bool {
+	s := f.frame()
+	return s != nil && strings.HasSuffix(strings.TrimRight(prompt, " \t\r\n"), s.Start)
+}
+
 // BeginAnswer is EndThoughts for a model that has come back to its thoughts: where
 // the family has a header for that, the answer has begun, too.
 func (f *Format) BeginAnswer() string {

@@ -31,6 +31,8 @@ type GrammarOptions struct {
 	// parallel_tool_calls: false is 1.
 	MaxCalls int
 	Thinking Thinking
+	// Framed says that the prompt has opened the frame of the answer's text.
+	Framed bool
 	// Recursion is how often a value may stand inside one of the same schema, 0
 	// for no limit.
 	Recursion int
@@ -167,6 +169,9 @@ func (g *grammarWriter) required() (string, error) {
 	epilogue := maybe(g.b.Epilogue)
 	if g.o.Thinking == NoThoughts {
 		g.opening = before
+		if s := g.f.frame(); g.o.Framed && s != nil {
+			g.opening = s.End + before
+		}
 		return sequence(g.calls(call), literal(after), epilogue), nil
 	}
 	return sequence(maybe(g.b.Preface), literal(before), g.calls(call), literal(after), epilogue), nil
@@ -304,12 +309,14 @@ func (g *grammarWriter) answer(canCall bool) (string, error) {
 
 // framed allows the family's frame around an answer.
 func (g *grammarWriter) framed(answer string) string {
-	for _, s := range g.f.Frames {
-		if s.Start != "" {
-			return "( " + sequence(literal(s.Start), answer, maybe(s.End)) + " | " + answer + " )"
-		}
+	s := g.f.frame()
+	switch {
+	case s == nil:
+		return answer
+	case g.o.Framed:
+		return sequence(answer, maybe(s.End))
 	}
-	return answer
+	return "( " + sequence(literal(s.Start), answer, maybe(s.End)) + " | " + answer + " )"
 }
 
 // answerSchema is the JSON that the answer has to be.

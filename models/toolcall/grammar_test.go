@@ -352,3 +352,20 @@ func TestFramedAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Where the prompt has opened the frame of the answer's text, a forced call closes it.
+func TestPromptThatOpensAFrame(t *testing.T) {
+	f := row("kimi_k3")
+	require.True(t, f.Framed("<|open|>message<|sep|><|open|>response<|sep|>"))
+	require.False(t, f.Framed("<|open|>message<|sep|><|open|>think<|sep|>"))
+	g, parsed := mustGrammar(t, &f, grammarTools, GrammarOptions{Require: true, Framed: true})
+	require.True(t, strings.HasPrefix(g.Opening, "<|close|>response<|sep|><|open|>tools<|sep|>"), g.Opening)
+	d, _ := gbnf.NewDeriver(parsed, 1)
+	s := d.Sentence(80)
+	got := probe(t, &f, Options{Tools: grammarTools, Forced: true, Constrained: true, Opening: g.Opening}, strings.Split(s, ""), false)
+	require.NotEmpty(t, got.Calls, s)
+	require.Empty(t, got.Text, s)
+	_, parsed = mustGrammar(t, &f, nil, GrammarOptions{Answer: &Answer{}, Framed: true})
+	require.True(t, parsed.Accepts("{}<|close|>response<|sep|>"))
+	require.False(t, parsed.Accepts("<|open|>response<|sep|>{}"))
+}
