@@ -27,7 +27,7 @@ func (n *node) size() (llama.Options, error) {
 	}
 	choice, err := capacity.Cells(capacity.Model{
 		Layers: info.Layers, HeadsKV: info.HeadsKV, HeadDimK: info.KeyLength, HeadDimV: info.ValueLength,
-		TrainContext: info.ContextLength, WeightBytes: info.FileSize,
+		TrainContext: info.ContextLength, WeightBytes: info.FileSize + n.draftBytes(),
 	}, o.KVType, o.Parallel, o.UBatch, capacity.Memory())
 	if err != nil {
 		return o, err

@@ -118,9 +118,13 @@ func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.
 	if err != nil {
 		return nil, err
 	}
+	drafter, err := n.openDrafter(ctx, backend, size)
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
 	eng := engine.New(backend, engine.Config{
 		MaxRunning: n.cfg.Parallel, MaxQueue: queueLength(n.cfg.MaxQueue), MaxLength: n.card.Info.ContextLength, Logger: n.logger,
-		MaxDraft: n.maxDraft(),
+		MaxDraft: n.maxDraft(), Drafter: drafter,
 		CacheRAM: cacheRAM(n.cfg, n.card.Info.FileSize, backend.KVBytes()), Store: openPrefixes(n.cfg, backend, n.logger),
 	})
 	n.api.SetModel(n.model(backend, eng))

@@ -57,6 +57,9 @@ type Config struct {
 	// prompt and output say elsewhere, at most (default 0: none). It needs
 	// Limits.Partial. Guesses change when tokens come, not which.
 	MaxDraft int
+	// Drafter is a smaller model that drafts, too, within MaxDraft. It has the same
+	// tokens and Limits.Partial. The engine closes it.
+	Drafter Backend
 	// MaxFailures is how many failed steps in a row make Stats.Healthy false
 	// (default 3).
 	MaxFailures int

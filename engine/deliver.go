@@ -108,6 +108,7 @@ func (e *Engine) end(s *sequence, reason Reason, err error) {
 		e.cache.retain(s.kv)
 		s.kv = nil
 	}
+	s.leave()
 	s.unwatch()
 	s.request.Sampler.Close()
 	e.fair.leave(s)
@@ -163,6 +164,7 @@ func (e *Engine) giveWay() {
 func (e *Engine) requeue(s *sequence) {
 	e.coming.remove(&s.coming)
 	e.tiers.giveBack(&s.back)
+	s.leave()
 	s.kv, s.queued = nil, true
 	e.stats.Preemptions++
 	s.stream.update(func(r *Result) { r.Preemptions++ })

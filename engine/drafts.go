@@ -1,5 +1,7 @@
 package engine
 
+import "math"
+
 // A sequence whose end has occurred in it before may go on as it did there: when
 // it edits code, quotes, or fills in JSON. Such a guess, a draft, is computed with
 // the row that samples, as further rows of the same step, each of which is
@@ -36,7 +38,8 @@ func (e *Engine) speculate(shares []share) {
 	d.rows, d.offers = 0, d.offers[:0]
 	decode, prefill := 0, 0
 	for _, sh := range shares {
-		e.running[sh.seq].draft = e.running[sh.seq].draft[:0]
+		s := e.running[sh.seq]
+		s.draft, s.mayDraft = s.draft[:0], 0
 		if e.pending[sh.seq] == 1 {
 			decode++
 		} else {
@@ -48,7 +51,13 @@ func (e *Engine) speculate(shares []share) {
 		return
 	}
 	for _, sh := range shares {
-		if s := e.running[sh.seq]; e.pending[sh.seq] == 1 && e.offer(s, room) {
+		if s := e.running[sh.seq]; e.pending[sh.seq] == 1 && e.mayDraft(s, room) {
+			e.recall(s)
+		}
+	}
+	e.askDrafter(shares, decode, prefill)
+	for _, sh := range shares {
+		if s := e.running[sh.seq]; len(s.draft) > 0 {
 			d.offers = append(d.offers, s)
 		}
 	}
@@ -78,27 +87,59 @@ func (e *Engine) draftRoom(rows int) int {
 	return min(room-rows, maxDrafted)
 }
 
-// offer makes a draft for a sequence as long as it may be, and says if there is
-// any. The token after a draft's last one is sampled, too, and is the last that
-// the request may have. Where tokens may be inserted after any that is sampled,
-// those after it can't be sampled in the same step.
-func (e *Engine) offer(s *sequence, room int) bool {
-	n := min(room, e.config.MaxDraft, s.left()-1)
-	if n <= 0 || s.request.Insert != nil {
+// mayDraft says how long a draft of s may be, and whether there may be one. The
+// token after a draft's last one is sampled, too, and is the last that the
+// request may have. Where tokens may be inserted after any that is sampled, those
+// after it can't be sampled in the same step.
+func (e *Engine) mayDraft(s *sequence, room int) bool {
+	if s.request.Insert == nil {
+		s.mayDraft = max(0, min(room, e.config.MaxDraft, s.left()-1))
+	}
+	if s.mayDraft == 0 {
 		return false
 	}
 	if s.guess == nil {
-		s.guess = &guess{odds: e.drafts.odds}
+		s.guess = &guess{odds: e.drafts.odds, classes: make([]uint8, 0, e.config.MaxDraft)}
 		s.draft = make([]Token, 0, e.config.MaxDraft)
 	}
-	s.draft = s.guess.propose(s.draft[:0], s.tokens, n)
+	return true
+}
+
+// recall drafts from what the sequence has said before.
+func (e *Engine) recall(s *sequence) {
+	s.draft = s.guess.propose(s.draft[:0], s.tokens, s.mayDraft)
 	for i, t := range s.draft {
 		if e.backend.IsEOG(t) { // nothing follows it
 			s.draft = s.draft[:i]
 			break
 		}
 	}
-	return len(s.draft) > 0
+}
+
+// askDrafter lets the draft model try where that is likelier to be right than
+// what was recalled, and worth its time. Where others wait meanwhile, it may take
+// no more than maxLoss of the step.
+func (e *Engine) askDrafter(shares []share, decode, prefill int) {
+	r := e.drafter
+	step := e.costs.rows.step(decode) + e.costs.prefillRows(prefill)
+	if r == nil || r.off() || step == 0 {
+		return
+	}
+	t := terms{
+		token: step / float64(decode), row: e.costs.rows.step(decode+1) - e.costs.rows.step(decode),
+		spare: math.Inf(1), catchUp: step,
+	}
+	least := minGain*(step+float64(r.step)+t.row) - step
+	r.round = r.round[:0]
+	for _, sh := range shares {
+		if s := e.running[sh.seq]; e.pending[sh.seq] == 1 && s.mayDraft > 0 && r.wants(s, least/t.token) {
+			r.round = append(r.round, s)
+		}
+	}
+	if len(r.round) < decode {
+		t.spare, t.catchUp = maxLoss*step, maxLoss*step
+	}
+	r.draft(t)
 }
 
 // choose decides how much of each offer is taken, and returns the rows of all
@@ -158,8 +199,8 @@ func (d *drafts) leastGain(decode int) float64 {
 // probe drafts one token for whoever hasn't had a draft for long.
 func (d *drafts) probe() int {
 	for _, s := range d.offers {
-		if s.guess.rested++; s.guess.rested >= probeEvery {
-			s.guess.rested, s.guess.take = 0, 1
+		if s.guess.due() {
+			s.guess.take = 1
 			return 1
 		}
 	}

@@ -52,6 +52,7 @@ type Engine struct {
 	failures int  // failed steps in a row
 	stalled  bool // all that wait do so for the tiers
 	drafts   drafts
+	drafter  *drafter // nil = none
 	stepTime average
 	stats    Stats
 	began    time.Time
@@ -73,6 +74,11 @@ func New(b Backend, c Config) *Engine {
 		c.Logger.Warn("prefixes that leave the KV cache are not kept", "err", err)
 	}
 	e.cache.tiers = e.tiers
+	if c.Drafter != nil {
+		if e.drafter, err = newDrafter(b, c); err != nil {
+			c.Logger.Error("the draft model does not work", "err", err)
+		}
+	}
 	e.publish()
 	go e.run()
 	return e
@@ -250,6 +256,9 @@ func (e *Engine) stop(cause error, closing bool) {
 	e.alive.RLock()
 	if !e.closed {
 		e.backend.Abort()
+		if e.drafter != nil {
+			e.drafter.backend.Abort()
+		}
 	}
 	e.alive.RUnlock()
 	e.nudge()

@@ -33,7 +33,10 @@ func (e *Engine) run() {
 	e.alive.Lock()
 	defer e.alive.Unlock()
 	e.closed = true
-	e.closeError = e.backend.Close()
+	if e.drafter != nil {
+		e.closeError = e.drafter.close()
+	}
+	e.closeError = errors.Join(e.closeError, e.backend.Close())
 }
 
 // plan decides on the rows of the next step. Where the cells don't suffice for

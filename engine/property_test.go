@@ -102,6 +102,9 @@ func newWorld(t *testing.T, seed uint64, tiers bool) *world {
 		MaxDraft: pick(r, 0, 1, 4, 32),
 	}
 	habit := pick(r, 0, 3, 10, 100)
+	if w.limits.Partial && r.IntN(3) == 0 {
+		config.Drafter = newDraftModel(t, w.limits, r)
+	}
 	faults := rand.New(rand.NewPCG(seed, 2))
 	rowFaults := rand.New(rand.NewPCG(seed, 3))
 	w.rig = newRigOf(t, w.limits, &config, func(f *enginetest.Fake) {
@@ -137,6 +140,28 @@ func newWorld(t *testing.T, seed uint64, tiers bool) *world {
 		}
 	})
 	return w
+}
+
+// newDraftModel is right but for one in a few tokens, short of cells, and fails
+// at times.
+func newDraftModel(t *testing.T, l engine.Limits, r *rand.Rand) *enginetest.Fake {
+	l.Seqs, l.Batch = pick(r, 1, 2, 8), pick(r, 2, 8, 64)
+	l.Cells = pick(r, 50, 200, 1000) * l.Seqs
+	d := enginetest.New(t, l)
+	d.Habit = pick(r, 0, 3, 10, 100)
+	d.Cost = func(b *engine.Batch) time.Duration { return time.Millisecond + time.Duration(b.N)*50*time.Microsecond }
+	often := pick(r, 5, 50, 1000)
+	d.Fail = func(step int, _ *engine.Batch) error {
+		if step%often == 0 {
+			return pick(r, errStep, engine.ErrNoCells, engine.ErrAborted)
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		require.Zero(t, d.OpenSamplers())
+		require.Zero(t, d.CellsUsed())
+	})
+	return d
 }
 
 // client submits a few requests one after the other: new prompts with a common

@@ -18,8 +18,10 @@ type sequence struct {
 
 	// What the step at hand guesses to follow its tokens, and what that is made
 	// from; nil where drafts are off, and before the first one.
-	draft []Token
-	guess *guess
+	draft    []Token
+	mayDraft int // tokens
+	guess    *guess
+	slot     *slot // of the draft model
 
 	// Its prompt is in Engine.coming while it computes it.
 	coming entry[*sequence]

@@ -23,6 +23,7 @@ type Config struct {
 	MMap      bool   // map the file into memory instead of reading it
 	Spec      string // how tokens are guessed ahead: off or ngram
 	SpecMax   int    // tokens guessed ahead for one sequence
+	Draft     string // path of a smaller model that guesses, too
 
 	CacheRAM  Size   // memory for prefixes that leave the KV cache; AutoSize: a quarter of what is free
 	CacheDir  string // directory that keeps them beyond the process; empty: none does

@@ -67,7 +67,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 	values := map[string]string{
 		"addr": "[::1]:1", "model": "m.gguf", "alias": "fast", "chat-template": "t.jinja", "tool-format": "hermes",
 		"ctx-size": "4096", "parallel": "3", "threads": "2", "batch": "256", "ubatch": "128", "kv-type": "q8_0",
-		"flash-attn": "on", "mmap": "false", "spec": "off", "spec-max": "5", "cache-ram": "32MiB", "cache-dir": "/d", "cache-disk": "1GiB", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
+		"flash-attn": "on", "mmap": "false", "spec": "ngram", "spec-max": "5", "draft": "d.gguf", "cache-ram": "32MiB", "cache-dir": "/d", "cache-disk": "1GiB", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
 		"store": "disk", "store-ttl": "1h0m0s", "store-max-bytes": "5MiB", "store-file": "r.db",
 		"max-body": "2MiB", "max-depth": "20", "max-items": "50", "max-tools": "5", "max-text": "3MiB", "max-images": "4MiB",
 		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "reasoning-budget": "7", "schema-levels": "5", "temperature": "0.2", "request-timeout": "1m30s",
@@ -157,6 +157,8 @@ func TestErrorsNameTheKey(t *testing.T) {
 		{"addr with a bad port", "", "", "--addr=:http", []string{"addr", `"http"`, "65535"}},
 		{"alias with a space", "", "", "--alias=a b", []string{`alias: "a b"`}},
 		{"contradiction", "", "QUERN_KV_TYPE=q8_0", "--flash-attn=off", []string{"kv-type: q8_0", "flash-attn is off"}},
+		{"nothing to draft for", "", "QUERN_SPEC=off", "--draft=d.gguf", []string{"draft: d.gguf", "spec is off"}},
+		{"too long drafts", "", "", "--spec-max=33", []string{"spec-max: 33", "1 to 32"}},
 		{"empty key", "", "QUERN_API_KEY=", "", []string{"api-key: key 1 is empty", "QUERN_API_KEY"}},
 		{"missing key file", "", "", "--api-key-file=/nowhere/keys", []string{"api-key-file", "/nowhere/keys"}},
 		{"missing file", "", "", "--config=/nowhere/q.yaml", []string{"config", "/nowhere/q.yaml"}},

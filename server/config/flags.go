@@ -46,6 +46,7 @@ func bindEngine(fs *pflag.FlagSet, c *Config) {
 	fs.Var(autoSize{&c.CacheRAM}, "cache-ram", "memory for prefixes that leave the KV cache; auto: a quarter of what is free, 0: none")
 	fs.StringVar(&c.CacheDir, "cache-dir", "", "`directory` that keeps these prefixes, too, so that they survive a restart")
 	fs.Var(&c.CacheDisk, "cache-disk", "all files in cache-dir; what is of least use goes first")
+	fs.StringVar(&c.Draft, "draft", "", "GGUF `file` of a smaller model with the same vocabulary, which guesses tokens ahead, too")
 	fs.BoolVar(&c.MMap, "mmap", true, "map the model file instead of reading it into memory")
 }
 

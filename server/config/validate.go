@@ -63,6 +63,9 @@ func (c *Config) Validate() error {
 	within("batch", c.Batch, 1, maxBatch)
 	within("ubatch", c.UBatch, 1, maxBatch)
 	within("spec-max", c.SpecMax, 1, maxSpec)
+	if c.Draft != "" && c.Spec == "off" {
+		bad("draft", c.Draft, "has no effect, for spec is off")
+	}
 	within("max-queue", c.MaxQueue, 0, maxQueue)
 	within("max-depth", c.MaxDepth, 10, maxDepth)
 	within("max-items", c.MaxItems, 1, maxItems)
