@@ -152,7 +152,7 @@ func (c *compiler) arguments(all conj) (string, error) {
 		}
 	}
 	if len(shapes) > maxShapes {
-		return "", errorAt(all[0].path, "more than %d kinds of arguments", maxShapes)
+		return "", errorAt(all.path(), "more than %d kinds of arguments", maxShapes)
 	}
 	var alts []string
 	for i := range shapes {
@@ -166,7 +166,7 @@ func (c *compiler) arguments(all conj) (string, error) {
 		alts = append(alts, alt)
 	}
 	if len(alts) == 0 {
-		return "", unsatisfiable(all[0].path)
+		return "", unsatisfiable(all.path())
 	}
 	return c.b.add(strings.Join(alts, " | "))
 }
@@ -279,7 +279,7 @@ func (c *compiler) argumentText(key string, schema conj, shapes []flat) (string,
 		return quote(quotedIn(key, '"')+s.Assign) + " " + value, err
 	}
 	if strings.TrimSpace(key) != key || key == "" || strings.Contains(key, s.KeyEnd) || strings.ContainsAny(key, "\r\n") {
-		return "", errorAt(schema[0].path, "the name can't stand in a tag")
+		return "", errorAt(schema.path(), "the name can't stand in a tag")
 	}
 	value, err := c.tagged(schema, c.argument(shapes, key))
 	return sequence(quote(key+s.KeyEnd), value), err

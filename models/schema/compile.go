@@ -188,10 +188,10 @@ func (c *compiler) rule(all conj) (string, error) {
 		return name, nil
 	}
 	if c.none[key] {
-		return "", unsatisfiable(all[0].path)
+		return "", unsatisfiable(all.path())
 	}
 	if c.depth++; c.depth > 2*maxDepth*(1+c.opt.Recursion) {
-		return "", errorAt(all[0].path, "nested too deeply")
+		return "", errorAt(all.path(), "nested too deeply")
 	}
 	defer func() { c.depth-- }()
 	name := c.b.reserve()
@@ -201,7 +201,7 @@ func (c *compiler) rule(all conj) (string, error) {
 	delete(c.pending, name)
 	switch {
 	case err != nil && used && isUnsatisfiable(err):
-		return "", errorAt(all[0].path, "no value satisfies this") // other rules have the name
+		return "", errorAt(all.path(), "no value satisfies this") // other rules have the name
 	case err != nil:
 		delete(c.names, key)
 		c.none[key] = isUnsatisfiable(err)
@@ -222,7 +222,7 @@ func (c *compiler) rule(all conj) (string, error) {
 func (c *compiler) deeper(all conj) (string, error) {
 	c.looped = true
 	if c.level == c.opt.Recursion {
-		return "", unsatisfiable(all[0].path)
+		return "", unsatisfiable(all.path())
 	}
 	c.level++
 	defer func() { c.level-- }()
@@ -339,7 +339,7 @@ func (c *compiler) body(all conj) (string, error) {
 		add(e)
 	}
 	if len(alts) == 0 {
-		return "", unsatisfiable(all[0].path)
+		return "", unsatisfiable(all.path())
 	}
 	return strings.Join(alts, " | "), nil
 }

@@ -373,16 +373,29 @@ func TestCacheIsSafe(t *testing.T) {
 	require.LessOrEqual(t, c.size, c.limit)
 }
 
+// fuzzSpellings are those of families, and JSON.
+var fuzzSpellings = [8]Spelling{
+	1: {Kind: AsTags, KeyStart: "<p=", KeyEnd: ">", ValueEnd: "</p>", Lead: "\n", Trail: "\n", After: "\n", Trim: true},
+	2: {Kind: AsTags, KeyStart: "<p name=\"", KeyEnd: "\"", ValueStart: ">", ValueEnd: "</p>", Trim: true, Loose: true, After: "\n"},
+	3: {Kind: AsTags, KeyStart: "<k>", KeyEnd: "</k>", Gap: "\n", ValueStart: "<v>", ValueEnd: "</v>", Typed: "type"},
+	4: {Kind: AsKeywords, Assign: "="},
+	5: {Kind: AsKeywords, Assign: ":", Quote: "<|q|>"},
+	6: {Kind: AsLiterals},
+}
+
 func FuzzCompile(f *testing.F) {
 	for _, c := range compileCases {
 		f.Add([]byte(c.schema), byte(0))
 		f.Add([]byte(c.schema), byte(15))
+		f.Add([]byte(c.schema), byte(16+32))
+		f.Add([]byte(c.schema), byte(32+64))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte, flags byte) {
 		if len(schema) > 2000 {
 			return
 		}
-		o := Options{Strict: flags&1 != 0, Closed: flags&2 != 0, Object: flags&4 != 0, Pretty: flags&8 != 0}
+		o := Options{Strict: flags&1 != 0, Closed: flags&2 != 0, Object: flags&4 != 0, Pretty: flags&8 != 0, Recursion: int(flags&16) / 4}
+		o.Spelling = fuzzSpellings[flags>>5]
 		c, err := Compile(schema, o)
 		if err != nil {
 			var e *Error
@@ -393,7 +406,7 @@ func FuzzCompile(f *testing.F) {
 		require.NoError(t, err)
 		d, endless := gbnf.NewDeriver(g, 1)
 		require.Empty(t, endless)
-		if s := d.Sentence(20); len(s) < 20000 {
+		if s := d.Sentence(20); len(s) < 20000 && o.Spelling.Kind == AsJSON {
 			require.True(t, json.Valid([]byte(s)), s)
 		}
 	})

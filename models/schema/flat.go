@@ -36,6 +36,14 @@ type node struct {
 // conj is a list of schemas that all hold.
 type conj []node
 
+// path is where the first of them stands.
+func (all conj) path() string {
+	if len(all) == 0 {
+		return "$"
+	}
+	return all[0].path
+}
+
 // flat is a schema without combinators: one alternative of what a schema
 // allows. Limits of -1 are not there.
 type flat struct {

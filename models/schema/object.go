@@ -48,7 +48,7 @@ func (c *compiler) object(f *flat) (string, error) {
 
 // member writes a declared property of an object.
 func (c *compiler) member(key string, schema conj) (string, error) {
-	value, err := c.rule(schema)
+	value, err := c.anyOf(schema)
 	return c.keyText(key) + " " + c.b.prim("sp") + " " + value, err
 }
 

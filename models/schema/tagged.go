@@ -21,7 +21,7 @@ func (c *compiler) tagged(schema conj, arg *Argument) (string, error) {
 		}
 	}
 	if w.text == nil && w.json == nil {
-		return "", unsatisfiable(schema[0].path)
+		return "", unsatisfiable(schema.path())
 	}
 	return sequence(w.s.optional(w.s.Gap), w.body(), w.s.optional(w.s.After)), nil
 }
