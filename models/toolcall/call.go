@@ -164,7 +164,7 @@ func (l *Lexer) repair() bool {
 		return false
 	}
 	listEnd := l.in[l.hi] == ']' && k.list && l.reader.closesList()
-	if (text != "" || listEnd) && l.got.hasName && l.reader.finish() {
+	if (text != "" || listEnd) && l.got.hasName && (l.reader.finish() || l.leftOut()) {
 		l.progress()
 		l.callDone(allDone)
 		return true
@@ -314,7 +314,7 @@ func (l *Lexer) endObject(cut bool) {
 	k := &l.block
 	o := l.got
 	l.hi = len(l.in)
-	if !cut && o.hasName && l.reader.finish() {
+	if !cut && o.hasName && (l.reader.finish() || l.leftOut()) {
 		l.progress()
 		l.callDone(allDone)
 		return

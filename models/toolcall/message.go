@@ -304,6 +304,18 @@ func (l *Lexer) openCall(to string, begin, end int) {
 	}
 }
 
+// leftOut makes a message to a tool that has no text a call without arguments, if
+// the tool takes that.
+func (l *Lexer) leftOut() bool {
+	k := &l.block
+	t := l.tools[l.got.name]
+	if l.f.Messages == nil || k.b.Style != ArgsAfterName || t == nil || !l.blank(k.after, l.hi) || !t.fits([]byte("{}")) {
+		return false
+	}
+	l.got.whole([]byte("{}"))
+	return true
+}
+
 // toolName is the declared tool that a name stands for. Models put the name of
 // a namespace before one that has none: functions, or the tool's own.
 func (l *Lexer) toolName(name string) string {
