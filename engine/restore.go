@@ -35,6 +35,9 @@ func (e *Engine) seek(s *sequence, m int) (ready bool) {
 			s.miss = MissCost
 			return true
 		}
+		if e.comingBack() >= e.config.MaxRunning {
+			return false // the memory is for those that start first
+		}
 		b.blocks, b.n = slices.Clone(path), n
 		b.giveUp = e.now.Add(max(time.Second, time.Duration(recompute*float64(time.Second))))
 		t.fetch(b, m)
@@ -49,6 +52,16 @@ func (e *Engine) seek(s *sequence, m int) (ready bool) {
 	}
 	b.ready = true
 	return true
+}
+
+// comingBack counts waiting requests that hold blocks.
+func (e *Engine) comingBack() (n int) {
+	for _, s := range e.waiting {
+		if s.restoring() {
+			n++
+		}
+	}
+	return n
 }
 
 // cost is what it takes to restore the blocks of a path beyond m tokens, in
@@ -178,7 +191,7 @@ func (t *tiers) begin(c *comeback, m int) (from int, why Miss) {
 	return start, why
 }
 
-// restoring says whether a running sequence still gets blocks.
+// restoring says whether there are blocks that a sequence is still to get.
 func (s *sequence) restoring() bool { return len(s.back.blocks) > 0 }
 
 // restore gives running sequences the blocks they are to have, as far as the

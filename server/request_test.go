@@ -203,6 +203,23 @@ func TestRecentItemsAreBoundedAndKeptApart(t *testing.T) {
 	require.NotNil(t, r.get("a", string(rune('A'+39))))
 }
 
+// A prompt_cache_key asks to keep the prefix longer, in both APIs.
+func TestPromptCacheKeyPins(t *testing.T) {
+	for key, pinned := range map[string]bool{``: false, `,"prompt_cache_key":null`: false, `,"prompt_cache_key":"k"`: true} {
+		v, err := jsonvalue.Parse([]byte(`{"input":"hi"`+key+`}`), maxDepth)
+		require.NoError(t, err)
+		req, refused := decodeCreate(contracts[0], &Model{}, v, recall{}, nil)
+		require.Nil(t, refused)
+		require.Equal(t, pinned, req.pinned, key)
+
+		v, err = jsonvalue.Parse([]byte(`{"messages":[{"role":"user","content":"hi"}]`+key+`}`), maxDepth)
+		require.NoError(t, err)
+		chat, refused := decodeChat(contracts[0], &Model{}, v)
+		require.Nil(t, refused)
+		require.Equal(t, pinned, chat.pinned, key)
+	}
+}
+
 // FuzzDecodeCreate: no body makes the decoder panic, and what it takes can be
 // turned into a conversation and echoed as valid JSON.
 func FuzzDecodeCreate(f *testing.F) {

@@ -143,12 +143,11 @@ func writeBlock(create creator, path string, h header, packed []byte) (err error
 			_ = os.Remove(f.Name())
 		}
 	}()
-	b := appendHeader(nil, h)
-	b = append(b, packed...)
-	b = le.AppendUint32(b, checksum(packed))
-	if _, err = f.Write(b); err != nil {
-		_ = f.Close()
-		return err
+	for _, part := range [][]byte{appendHeader(nil, h), packed, le.AppendUint32(nil, checksum(packed))} {
+		if _, err = f.Write(part); err != nil {
+			_ = f.Close()
+			return err
+		}
 	}
 	if err = f.Close(); err != nil {
 		return err
