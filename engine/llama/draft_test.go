@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -222,6 +223,35 @@ func BenchmarkDrafts(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkDraftsTogether decodes all of the tasks at once, with and without
+// drafts, in turn. An operation is an answer to each, both ways.
+func BenchmarkDraftsTogether(b *testing.B) {
+	o := Options{Cells: 8192, Parallel: 8, Threads: 2, Batch: 2048, UBatch: 512, KVType: "f16"}
+	be, plain := open(b, benchModel(), o, engine.Config{})
+	_, drafting := open(b, benchModel(), o, engine.Config{MaxDraft: 15})
+	var took, cpu [2]time.Duration
+	for seed := uint64(1); b.Loop(); seed++ {
+		for i, e := range []*engine.Engine{plain, drafting} {
+			for _, task := range draftTasks { // leave the prompts out
+				decode(b, e, chatTokens(b, be, task.prompt), engine.SamplerParams{}, 1)
+			}
+			start, before := time.Now(), cpuTime(b)
+			var all sync.WaitGroup
+			for _, task := range draftTasks {
+				all.Go(func() {
+					decode(b, e, chatTokens(b, be, task.prompt), engine.SamplerParams{Temperature: 0.8, TopP: 0.95, Seed: seed}, 200)
+				})
+			}
+			all.Wait()
+			took[i] += time.Since(start)
+			cpu[i] += cpuTime(b) - before
+		}
+	}
+	b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "x")
+	b.ReportMetric(cpu[0].Seconds()/cpu[1].Seconds(), "x-cpu")
+	b.ReportMetric(0, "ns/op")
 }
 
 // cpuTime is what this process has computed so far, on all cores.

@@ -85,7 +85,7 @@ func underLoad(t *testing.T, path string, cells int) {
 	const open, end = "<|im_start|>", "<|im_end|>"
 	b, err := Open(t.Context(), path, Options{Cells: cells, Parallel: 4, Threads: 1, Batch: 128, UBatch: 64, KVType: "f16"})
 	require.NoError(t, err)
-	e := engine.New(b, engine.Config{MaxRunning: 4, Headroom: 1})
+	e := engine.New(b, engine.Config{MaxRunning: 4, Headroom: 1, MaxDraft: 8})
 	defer func() { require.NoError(t, e.Close()) }()
 	cells = b.Limits().Cells
 	tokens := func(text string) []engine.Token {
@@ -131,7 +131,8 @@ func underLoad(t *testing.T, path string, cells int) {
 	}
 	clients.Wait()
 	s := e.Stats()
-	t.Logf("%d requests; cached %d of %d tokens, %d preemptions, %d evictions", len(all), s.CachedTokens, s.PromptTokens, s.Preemptions, s.Evictions)
+	t.Logf("%d requests; cached %d of %d tokens, %d preemptions, %d evictions, %d of %d drafts right", len(all),
+		s.CachedTokens, s.PromptTokens, s.Preemptions, s.Evictions, s.AcceptedTokens, s.DraftedTokens)
 	require.Positive(t, s.CachedTokens)
 	require.Positive(t, s.Evictions+s.Preemptions)
 	require.Zero(t, s.FailedSteps)
