@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"quern/models/chat"
 	"quern/models/schema"
@@ -131,6 +132,8 @@ func (f *Format) grammar(b *Block, tools []chat.Tool, o GrammarOptions) (Grammar
 		body, err = g.answer(canCall)
 	case strict && canCall && b.first() != "":
 		body, err = g.auto()
+	case strict && canCall:
+		body, err = g.autoUnmarked()
 	default:
 		return Grammar{}, nil, nil
 	}
@@ -149,6 +152,7 @@ type grammarWriter struct {
 	o       GrammarOptions
 	tools   []chat.Tool
 	rules   schema.Grammar
+	argsOf  []string // rule of each tool's arguments
 	opening string
 	diags   []Diag
 	size    int
@@ -199,11 +203,13 @@ func (g *grammarWriter) calls(call string) string {
 // alternative for each tool.
 func (g *grammarWriter) call(onlyStrict bool) (string, error) {
 	alts := make([]string, len(g.tools))
+	g.argsOf = make([]string, len(g.tools))
 	for i := range g.tools {
 		args, err := g.arguments(i, onlyStrict && !isHeld(&g.tools[i]))
 		if err != nil {
 			return "", err
 		}
+		g.argsOf[i] = args
 		alts[i] = g.add(fmt.Sprintf("tool-%d", i), g.b.callOf(g.tools[i].Name, args))
 	}
 	return g.add("call", sequence(g.b.callLead(), "( "+strings.Join(alts, " | ")+" )")), nil
@@ -359,7 +365,23 @@ func (g *grammarWriter) auto() (string, error) {
 		patterns = append(patterns, pattern{b.Start, g.add("bare-block", sequence(literal(lead), call, literal(trail), "( "+end+" )?", rest))})
 	}
 	g.rules.AddRules(freeText("text", true, patterns...)...)
-	return "text", nil
+	if g.f.Bare != BareObject || b.Style != 0 {
+		return "text", nil
+	}
+	// An answer may also begin as a call without the markers does.
+	g.add("calls-end", `[ \n]{0,3}`)
+	departs := map[rune]string{}
+	a := buildAutomaton(patterns)
+	for _, p := range patterns {
+		r, _ := utf8.DecodeRuneInString(p.text)
+		departs[r] = ruleName("text", a.step(0, r))
+	}
+	var begin []pattern
+	for i := range g.tools {
+		begin = append(begin, g.objects(i, "", b)...)
+	}
+	g.rules.AddRules(beginsWith("begin", "text", departs, begin)...)
+	return "begin", nil
 }
 
 // thoughts puts the model's thoughts before body.

@@ -113,10 +113,17 @@ func TestGrammarsKeepTheThoughts(t *testing.T) {
 func TestStrictToolsAreHeldWhereCallsBegin(t *testing.T) {
 	tools := []chat.Tool{strictly(modeTools[0]), modeTools[1]}
 	forEachRow(t, func(t *testing.T, f *Format) {
-		if f.Messages != nil || f.Blocks[0].first() == "" {
+		if f.Messages != nil {
+			return
+		}
+		if f.Blocks[0].first() == "" {
+			checkUnmarked(t, f, tools)
 			return
 		}
 		g, texts := walk(t, f, tools[:1], GrammarOptions{Require: true, MaxCalls: 1}, 12)
+		if f.Bare == BareObject {
+			checkBare(t, f, tools)
+		}
 		for _, most := range []int{0, 1} {
 			_, auto := mustGrammar(t, f, tools, GrammarOptions{MaxCalls: most})
 			for _, rest := range texts {
@@ -135,6 +142,44 @@ func TestStrictToolsAreHeldWhereCallsBegin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkUnmarked: an answer that begins as a call does is one and right, any other
+// is free.
+func checkUnmarked(t *testing.T, f *Format, tools []chat.Tool) {
+	g, texts := walk(t, f, tools[:1], GrammarOptions{Require: true, MaxCalls: 2}, 12)
+	_, auto := mustGrammar(t, f, tools, GrammarOptions{})
+	for _, text := range []string{"", "No call, but 1 < 2.", "{\"city\": [1]}", "[1, 2]", "{", "[get", " [x] {\"name\": 5}", "{\"nam", "{\"name\": \"Ada\"}", "{\"name\": \"get_timer\"}"} {
+		require.True(t, auto.Accepts(text), "%q", text)
+	}
+	for _, rest := range texts {
+		call := g.Opening + rest
+		require.True(t, auto.Accepts(call), "%q", call)
+		require.True(t, auto.Accepts("\n"+call), "%q", call)
+		require.True(t, auto.Accepts("Like this: "+call+" or so."), "text is free")
+		require.False(t, auto.Accepts(call+"\nThat was it."), "%q", call)
+		for _, zone := range []string{"UTC", "CET"} {
+			if wrong := strings.Replace(call, zone, "EST", 1); wrong != call {
+				require.False(t, auto.Accepts(wrong), "%q", wrong)
+			}
+		}
+	}
+}
+
+// checkBare: an object that names a tool is held to be a call where a family's
+// models leave their markers out, too; others are text.
+func checkBare(t *testing.T, f *Format, tools []chat.Tool) {
+	_, auto := mustGrammar(t, f, tools, GrammarOptions{})
+	call := `{"name": "get_time", "arguments": {"zone": "UTC"}}`
+	require.True(t, auto.Accepts(call))
+	require.True(t, auto.Accepts("\n"+call+"\n"))
+	require.False(t, auto.Accepts(strings.Replace(call, "UTC", "EST", 1)))
+	require.True(t, auto.Accepts(`{"name": "Ada", "arguments": {"zone": "EST"}}`))
+	first := f.Blocks[0].first()
+	require.True(t, auto.Accepts(`{"name": "get_tim`+"e"))
+	for _, text := range []string{first + "~", "{" + first + "~", `{"name` + first + "~"} {
+		require.False(t, auto.Accepts(text), "no call behind its marker: %q", text)
+	}
 }
 
 // With tool_choice none no tools are offered, and what looks like a call is text.
