@@ -67,6 +67,9 @@ help: ## list the targets
 	@echo "  ARGS=...     more flags for quern serve in run and bench"
 	@echo "  BENCH_ARGS=  flags for one quern bench in bench, in place of the usual five runs"
 	@echo "  PKG=./...    the packages of test, race, bench, bench-smoke, cover"
+	@echo "  LLAMA_SERVER= path of the llama-server in bench-peers, in place of one built from a pinned llama.cpp"
+	@echo "  OLLAMA=      path of ollama, or URL of one that runs, in bench-peers; else it is left out"
+	@echo "  SUITE_ARGS=  more flags for quern bench suite in bench-peers"
 	@echo "  FUZZTIME=20s how long each fuzz target runs"
 	@echo "  LLAMA_CPP=   a folder with a current llama.cpp to build in, or pip: one that pip fetches"
 	@echo "  PORTABLE=1   for any CPU of x86-64-v3 or armv8.2-a, not just this one"
@@ -170,9 +173,21 @@ bench: build ## the Go benchmarks, then quern bench against a server of its own
 		$(BIN) bench --url http://$(BENCH_ADDR) $$run </dev/null; \
 	done <<<"$$BENCH_LIST"
 
+# The peers of bench-peers. Unset, llama-server is built; set to nothing, or
+# where that fails, it is left out, as Ollama is.
+OLLAMA ?=
+SUITE_ARGS ?=
+
+.PHONY: bench-peers
+bench-peers: build ## quern beside llama-server and Ollama: a table of all works
+	@model=$$($(MODEL_PATH)); \
+	$(if $(filter undefined,$(origin LLAMA_SERVER)),llama=$$(PYTHON=$(PYTHON) bash server/bench/llama_server.sh "$(CACHE)/quern-llama.cpp") || llama=;,llama="$(LLAMA_SERVER)";) \
+	$(BIN) bench suite "$$model" --llama-server "$$llama" --ollama "$(OLLAMA)" --out bin/bench-peers.md $(SUITE_ARGS)
+
 .PHONY: bench-smoke
-bench-smoke: deps test-model ## each Go benchmark once: it still runs
+bench-smoke: deps test-model ## each benchmark once: it still runs
 	$(GO) test -run '^$$' -bench . -benchtime=1x $(PKG)
+	$(GO) test -count=1 ./server/bench/...
 
 # ---- order -------------------------------------------------------------------
 # Built outside the checkout and pinned: new linters come when asked for.

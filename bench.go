@@ -34,7 +34,7 @@ func benchCommand() *cobra.Command {
 		Long: "Put a server of the Responses API under load and measure it.\n\n" +
 			"The scenario load sends prompts of a data set: --concurrency at a time, or at random times\n" +
 			"with --rate as the mean. The scenario stall measures the gaps of one running stream while a\n" +
-			"long prompt arrives. With --compare a second server gets the same prompts, in turn with the\n" +
+			"long prompt arrives. The scenario prefix sends one prompt twice: cold, then warm. With --compare a second server gets the same prompts, in turn with the\n" +
 			"first, and the ratios of the medians over --reps are shown.\n\n" +
 			"The figures have the names of vLLM's serving benchmark. Failed requests are counted and\n" +
 			"shown, and make the exit code 1.",
@@ -51,7 +51,7 @@ func benchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, s) },
 	}
 	s.bind(cmd)
-	cmd.AddCommand(benchRoofCommand())
+	cmd.AddCommand(benchRoofCommand(), benchSuiteCommand())
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func (s *benchSetup) bind(cmd *cobra.Command) {
 	f.StringVar(&s.url, "url", "", "address of the server, with or without /v1")
 	f.StringVar(&s.model, "model", "", "model to ask for (default: the first the server names)")
 	f.StringVar(&s.key, "key", "", "bearer key")
-	f.StringVar(&s.Scenario, "scenario", "load", "load or stall")
+	f.StringVar(&s.Scenario, "scenario", "load", "load, stall or prefix")
 	f.StringVar(&s.Load.Dataset.Kind, "dataset", bench.Unique, strings.Join(bench.DatasetKinds(), ", "))
 	f.IntVar(&s.Load.Concurrency, "concurrency", 1, "requests at a time")
 	f.Float64Var(&s.Load.Rate, "rate", 0, "requests a second at random times, in place of --concurrency")
@@ -70,7 +70,7 @@ func (s *benchSetup) bind(cmd *cobra.Command) {
 	f.IntVar(&s.Load.Warmup, "warmup", 0, "requests sent before, not counted")
 	f.IntVar(&s.Load.MaxTokens, "max-tokens", 64, "tokens of an answer")
 	f.Float64Var(&s.Load.Temperature, "temperature", 0, "temperature")
-	f.IntVar(&s.Load.Dataset.PromptWords, "prompt-words", 32, "words of a prompt; of the question behind a shared head; of the prompt in stall")
+	f.IntVar(&s.Load.Dataset.PromptWords, "prompt-words", 32, "words of a prompt; of the question behind a shared head; of the prompt in stall and prefix")
 	f.IntVar(&s.Load.Dataset.SharedWords, "shared-words", 500, "words of the head in shared-prefix")
 	f.IntVar(&s.Load.Dataset.Turns, "turns", 3, "turns of a conversation in multi-turn")
 	f.IntVar(&s.Load.Dataset.TurnWords, "turn-words", 40, "words of a later message in multi-turn")
@@ -100,14 +100,23 @@ func (s *benchSetup) check() error {
 		return s.Load.Validate()
 	case "stall":
 		return s.stalled(0).Validate()
+	case "prefix":
+		return s.repeated(0).Validate()
 	}
-	return fmt.Errorf("unknown scenario %q, there are load and stall", s.Scenario)
+	return fmt.Errorf("unknown scenario %q, there are load, stall and prefix", s.Scenario)
 }
 
 func (s *benchSetup) stalled(rep int) bench.Stalled {
 	return bench.Stalled{
 		Seed: s.Seed + uint64(rep), PromptWords: s.Load.Dataset.PromptWords, MaxTokens: s.Load.MaxTokens,
 		After: s.After, Temperature: s.Load.Temperature, Timeout: s.Load.Timeout,
+	}
+}
+
+func (s *benchSetup) repeated(rep int) bench.Repeated {
+	return bench.Repeated{
+		Seed: s.Seed + uint64(rep), PromptWords: s.Load.Dataset.PromptWords, MaxTokens: s.Load.MaxTokens,
+		Temperature: s.Load.Temperature, Timeout: s.Load.Timeout,
 	}
 }
 
@@ -139,6 +148,9 @@ func (s *benchSetup) clients(ctx context.Context) ([]*bench.Client, error) {
 func (s *benchSetup) run(ctx context.Context, c *bench.Client, rep int) (*bench.Result, error) {
 	if s.Scenario == "stall" {
 		return bench.Stall(ctx, c, s.stalled(rep))
+	}
+	if s.Scenario == "prefix" {
+		return bench.Prefix(ctx, c, s.repeated(rep))
 	}
 	l := s.Load
 	l.Dataset.Seed = s.Seed + uint64(rep)

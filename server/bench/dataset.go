@@ -13,16 +13,20 @@ const (
 	SharedPrefix = "shared-prefix" // one long head, a short question each
 	MultiTurn    = "multi-turn"    // conversations that grow
 	Repeat       = "repeat"        // each prompt twice in a row
+	CodeEdit     = "code-edit"     // a source file to give back with a name changed
+	JSONEcho     = "json-echo"     // a document to give back with a field changed
 )
 
 // DatasetKinds lists them in the order of help texts.
-func DatasetKinds() []string { return []string{Unique, SharedPrefix, MultiTurn, Repeat} }
+func DatasetKinds() []string {
+	return []string{Unique, SharedPrefix, MultiTurn, Repeat, CodeEdit, JSONEcho}
+}
 
 // Dataset makes prompts of random words. The same values give the same prompts.
 type Dataset struct {
 	Kind        string `json:"kind"`
 	Seed        uint64 `json:"seed"`
-	PromptWords int    `json:"prompt_words"` // a prompt; in multi-turn the first message
+	PromptWords int    `json:"prompt_words"` // a prompt; in multi-turn the first message; about those of a file or document
 	SharedWords int    `json:"shared_words"` // the head of shared-prefix
 	TurnWords   int    `json:"turn_words"`   // a later message of multi-turn
 	Turns       int    `json:"turns"`        // of multi-turn
@@ -85,6 +89,10 @@ func (s *session) input() []Message {
 		return append(s.history, user(prose(rng, words)+"\nGo on with the story."))
 	case Repeat:
 		rng = rand.New(rand.NewPCG(s.data.Seed, s.number<<8))
+	case CodeEdit:
+		return []Message{user(codeEdit(rng, s.data.PromptWords))}
+	case JSONEcho:
+		return []Message{user(jsonEcho(rng, s.data.PromptWords))}
 	}
 	return []Message{user(prose(rng, s.data.PromptWords) + "\nWrite a very long story about this.")}
 }
