@@ -279,6 +279,60 @@ func TestAllAllowed(t *testing.T) {
 	}
 }
 
+// Bytes that make no character are no text, whatever a class has in it.
+func TestGrammarTakesWholeCharacters(t *testing.T) {
+	v := smolModel(t).Vocab()
+	byteTokens := map[byte]int32{}
+	for i := range int32(v.Size()) {
+		if p := v.Piece(i); len(p) == 1 {
+			byteTokens[p[0]] = i
+		}
+	}
+	tests := []struct {
+		bytes string
+		taken int // before the end
+		ends  bool
+	}{
+		{"\xf0\x9f\x99\x82", 4, true},
+		{"\xf0\x9f\x99", 3, false},
+		{"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", 10, true},
+		{"\xe0\xa0\x80\xc2\x80", 5, true},
+		{"\xed\xa0\x80", 1, false}, // a surrogate
+		{"\xf4\x90\x80\x80", 1, false},
+		{"\xe0\x80\x80", 1, false}, // the long form of a short one
+		{"\xf0\x80\x80\x80", 1, false},
+		{"\xc0\x80", 0, true},
+		{"\xf5\x80\x80\x80", 0, true},
+		{"\x80", 0, true},
+		{"\xc3x", 1, false},
+	}
+	for _, grammar := range []string{`root ::= [^"]*`, `root ::= .*`} {
+		for _, tt := range tests {
+			s := newSampler0(t, SamplerParams{Grammar: grammar})
+			for i := range len(tt.bytes) {
+				token, ok := byteTokens[tt.bytes[i]]
+				if !ok { // the vocabulary lacks bytes that no text has
+					require.Equal(t, tt.taken, i, "%q", tt.bytes)
+					break
+				}
+				n, err := s.Accepts([]int32{token})
+				require.NoError(t, err)
+				differ, _, err := s.compareMasks()
+				require.NoError(t, err)
+				require.Zero(t, differ, "%q", tt.bytes[:i+n])
+				if n == 0 {
+					require.Equal(t, tt.taken, i, "%s %q", grammar, tt.bytes)
+					break
+				}
+				require.Less(t, i, tt.taken, "%s %q", grammar, tt.bytes)
+			}
+			n, err := s.Accepts([]int32{v.EOS()})
+			require.NoError(t, err)
+			require.Equal(t, tt.ends, n == 1, "%s %q", grammar, tt.bytes)
+		}
+	}
+}
+
 func TestAmbiguousGrammarIsBounded(t *testing.T) {
 	// Every a can be split in many ways, so the states multiply.
 	s := newSampler0(t, SamplerParams{Grammar: "root ::= x root y | x\nx ::= \"a\" | \"aa\" | \"aaa\"\ny ::= \"b\"? \"c\"?"})

@@ -50,7 +50,7 @@ void grammar::mask(candidate * c, size_t n) {
     llama_grammar_apply_impl(*g, &a);
     for (size_t i = 0; i < n; i++) {
         c[i].logit = scratch[i].logit;
-        if (std::isfinite(c[i].logit) && !spelled_out(c[i].id)) {
+        if (std::isfinite(c[i].logit) && !(is_text(c[i].id) && spelled_out(c[i].id))) {
             c[i].logit = -INFINITY;
         }
     }
@@ -60,6 +60,18 @@ bool grammar::allows(int32_t token) {
     candidate c{token, 0};
     mask(&c, 1);
     return std::isfinite(c.logit);
+}
+
+// is_text tells whether a token leaves the output the beginning of a text.
+// llama.cpp takes bytes for characters that are none (0xf5, a surrogate, the
+// long form of a short one): each would reach the reader as several U+FFFD and
+// break what a grammar counts. An end may not cut a character.
+bool grammar::is_text(int32_t token) const {
+    if (m.vocab->is_eog(token)) {
+        return place.need == 0;
+    }
+    utf8_place p = place;
+    return p.take(m.vocab->token_to_piece(token));
 }
 
 // spelled_out tells whether a control token stands in the grammar letter by
@@ -98,6 +110,9 @@ bool grammar::spelled_out(int32_t token) const {
 void grammar::feed(int32_t token, const std::string & piece) {
     dead = true; // until it has worked: after an exception the stacks are gone
     llama_grammar_accept_token(*g, token, piece);
+    if (!place.take(piece)) {
+        place = {};
+    }
     size_t depth = 0;
     for (const auto & s : g->stacks) {
         depth = std::max(depth, s.size());

@@ -119,6 +119,15 @@ void   sort_part(std::vector<candidate> & c, size_t from, size_t to);
 // top_candidates gives the k largest logits, sorted, ties by lower id.
 void   top_candidates(const row & r, size_t k, std::vector<candidate> & out);
 
+// utf8_place is where bytes stand in a character.
+struct utf8_place {
+    uint8_t need = 0;                // bytes to come
+    uint8_t low = 0x80, high = 0xbf; // what the next of them may be
+
+    // take goes on with bytes; false if no character has them there.
+    bool take(const std::string & bytes);
+};
+
 struct grammar_rules;
 struct vocab_text;
 
@@ -147,9 +156,11 @@ struct grammar {
     std::vector<int32_t>          lazy_tokens;
     std::vector<std::string>      lazy_words;
     std::string                   seen; // tail of the text while waiting
+    utf8_place                    place;
     std::vector<llama_token_data> scratch;
 
     void feed(int32_t token, const std::string & piece);
+    bool is_text(int32_t token) const;
     bool spelled_out(int32_t token) const;
 };
 

@@ -32,8 +32,27 @@ struct vocab_text {
     void decode(const std::string & piece, token_text & t);
 };
 
-// As llama.cpp decodes: bytes that begin no character make the token one that
-// nothing accepts.
+bool utf8_place::take(const std::string & bytes) {
+    for (const uint8_t b : bytes) {
+        if (need > 0) {
+            if (b < low || b > high) {
+                return false;
+            }
+            need--;
+            low = 0x80, high = 0xbf;
+        } else if (b >= 0x80) {
+            if (b < 0xc2 || b > 0xf4) {
+                return false;
+            }
+            need = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
+            low  = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80; // else there is a shorter form
+            high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf; // surrogates, beyond U+10FFFF
+        }
+    }
+    return true;
+}
+
+// As llama.cpp decodes what is text.
 void vocab_text::decode(const std::string & piece, token_text & t) {
     static const int length[] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4};
     const char *     p        = piece.c_str();
@@ -42,11 +61,6 @@ void vocab_text::decode(const std::string & piece, token_text & t) {
     while (*p) {
         const uint8_t first = (uint8_t) *p++;
         remain              = length[first >> 4] - 1;
-        if (remain < 0) {
-            points.resize(t.at);
-            value = 0;
-            break;
-        }
         value = first & ((1 << (7 - remain)) - 1);
         for (; *p && remain > 0; p++, remain--) {
             value = (value << 6) + ((uint8_t) *p & 0x3f);
@@ -74,6 +88,8 @@ vocab_text::vocab_text(const quern_model & m) {
         } else if (((uint8_t) piece[0] & 0xc0) == 0x80) {
             t.is = token_text::kind::middle;
             middles.push_back(i);
+        } else if (!utf8_place().take(piece)) {
+            t.is = token_text::kind::none;
         } else {
             t.is = token_text::kind::text;
             decode(piece, t);
@@ -140,10 +156,10 @@ void grammar::all_allowed(std::vector<int32_t> & out) {
 
     const first_filter filter(g->stacks);
     out.clear();
-    if (filter.may_end) {
+    if (filter.may_end && place.need == 0) {
         out = v.ends;
     }
-    if (g->partial_utf8.n_remain != 0) {
+    if (place.need != 0) {
         std::vector<candidate> c;
         for (int32_t id : v.middles) {
             c.push_back({id, 0});
