@@ -155,7 +155,8 @@ func (l *Lexer) giveJunk() {
 }
 
 // repair decides what to do with an object that cannot be read at hi. If only
-// closing brackets are missing before the block's end, they are added.
+// closing brackets are missing before the block's end, they are added; from what
+// only Python writes on, it is read as Python.
 func (l *Lexer) repair() bool {
 	k := &l.block
 	text, partial := l.blockMarker()
@@ -167,6 +168,11 @@ func (l *Lexer) repair() bool {
 	if (text != "" || listEnd) && l.got.hasName && (l.reader.finish() || l.leftOut()) {
 		l.progress()
 		l.callDone(allDone)
+		return true
+	}
+	if c := l.in[l.hi]; l.reader == reader(&l.obj) && !k.unmarked() && startsLiteral(c) {
+		l.py.reset(&l.obj) // what was read is the same in both languages
+		l.readWith(&l.py)
 		return true
 	}
 	if k.live {
@@ -286,6 +292,7 @@ func (l *Lexer) commit() {
 // endBlock decides an open block at the end of the answer.
 func (l *Lexer) endBlock(cut bool) {
 	k := &l.block
+	read := k.phase == between // what was read was ended by the model
 	if k.phase == inName && !cut && k.b.Style == Tagged && k.b.NameEnd == "" {
 		l.named(string(l.in[k.name:l.word(k.name)]), "") // a name alone
 	}
@@ -296,7 +303,7 @@ func (l *Lexer) endBlock(cut bool) {
 		}
 	}
 	open := k.phase == inName || k.started
-	whole := k.phase == behind || k.where == alone && k.units > 0 || k.b.open() && k.units > 0
+	whole := k.phase == behind || k.units > 0 && (read || k.where == alone || k.b.open())
 	l.hi = len(l.in)
 	switch {
 	case k.where != inAnswer && whole && !open && !cut && len(l.queue) > 0:

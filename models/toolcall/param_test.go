@@ -9,7 +9,8 @@ import (
 func TestParamValues(t *testing.T) {
 	tool := &tool{parameters: []byte(`{"properties":{
 		"text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},"flag":{"type":"boolean"},
-		"either":{"anyOf":[{"type":"string"},{"type":"array"}]},"free":{}}}`)}
+		"either":{"anyOf":[{"type":"string"},{"type":"array"}]},"free":{},
+		"list":{"type":"array"},"object":{"type":"object"}}}`)}
 	require.True(t, tool.param([]byte("text")).Text)
 	require.False(t, tool.param([]byte("maybe")).Text)
 	for _, c := range []struct {
@@ -32,6 +33,15 @@ func TestParamValues(t *testing.T) {
 		{"free", "", false, `""`},
 		{"unknown", "blue\n", false, `"blue\n"`},
 		{"maybe", "42", true, "42"},
+		{"list", "\n['a', \"b'\", True, None, {'c': [1.5]}]\n", false, `["a","b'",true,null,{"c":[1.5]}]`},
+		{"list", "['a'", false, `"['a'"`},
+		{"list", "['a'] and more", false, `"['a'] and more"`},
+		{"list", "[f('a')]", false, `"[f('a')]"`},
+		{"list", "{'a': 1}", false, `"{'a': 1}"`},
+		{"object", "{'a': '\u00e9'}", false, "{\"a\":\"\u00e9\"}"},
+		{"either", "['a']", false, `"['a']"`},
+		{"either", "['a']", true, `["a"]`},
+		{"free", "['a']", false, `"['a']"`},
 	} {
 		require.Equal(t, c.want, string(appendValue(nil, []byte(c.raw), tool.param([]byte(c.name)), c.asJSON)), c)
 	}

@@ -46,6 +46,13 @@ func (p *python) feed(text ...byte) status {
 	return more
 }
 
+// startsLiteral says that outside of strings a byte begins what Python writes and
+// JSON does not.
+func startsLiteral(c byte) bool { return strings.IndexByte("'TFN", c) >= 0 }
+
+// pending is a constant that is not complete.
+func (p *python) pending() int { return len(p.word) }
+
 // outside reads what stands around strings.
 func (p *python) outside(c byte) status {
 	if c == '\'' || c == '"' {
@@ -55,7 +62,7 @@ func (p *python) outside(c byte) status {
 		}
 		return st
 	}
-	if p.word == "" && strings.IndexByte("TFN", c) < 0 {
+	if p.word == "" && !startsLiteral(c) {
 		return p.object.step(c)
 	}
 	word := p.word + string(rune(c))

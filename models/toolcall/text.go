@@ -17,6 +17,17 @@ func (l *Lexer) readText(last bool) bool {
 		if l.keep == l.lo && l.beginsBare(c) {
 			return true
 		}
+		if c == '{' && l.lateBare() {
+			named, partial := l.namedObject(l.hi)
+			if named {
+				l.giveText(l.keep - l.lo)
+				l.enterBlock(&bareBlock, "", alone)
+				return true
+			}
+			if partial && !last {
+				break
+			}
+		}
 		if l.first[c] {
 			m, partial := l.find(l.hi)
 			if m != nil {
@@ -115,6 +126,27 @@ func (l *Lexer) leaveThought(m *marker) bool {
 // bareWanted says whether the answer may still be a call without markers.
 func (l *Lexer) bareWanted() bool {
 	return l.o.Bare && l.f.Bare != BareNone && !l.o.JSON && !l.said && len(l.tools) > 0
+}
+
+// lateBare says whether a call without markers may stand at the beginning of a
+// line, behind text. Only families that write such calls do that; what follows
+// the text has to be that call and nothing else.
+func (l *Lexer) lateBare() bool {
+	return (l.said || l.keep > l.lo) && !l.line && l.o.Bare && l.f.Bare == BareNative && !l.o.JSON && len(l.tools) > 0
+}
+
+// namedObject says whether the object at p begins as calls do.
+func (l *Lexer) namedObject(p int) (named, partial bool) {
+	const maxGap = 64 // white space behind the brace, in bytes
+	key := l.skipSpace(p + 1)
+	if key == len(l.in) {
+		return false, key-p <= maxGap
+	}
+	for _, s := range [...]string{`"name"`, `"type"`} {
+		whole, part := l.at(key, s)
+		named, partial = named || whole, partial || part
+	}
+	return named, partial
 }
 
 // forcedBare says that the answer must be a call, in a format without markers.
