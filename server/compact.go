@@ -38,8 +38,8 @@ func (s *Server) compact(c *gin.Context) *requestError {
 	defer leave()
 
 	kept := keptMessages(req.items)
-	plain := plainConversation(req.items)
-	m.askForNote(&req.task)
+	plain := strings.TrimSpace(plainConversation(req.items))
+	m.askForNote(&req.task, len(plain))
 	j, refused := m.prepare(ctx, &req.task)
 	if refused != nil {
 		return refused
@@ -55,8 +55,10 @@ func (s *Server) compact(c *gin.Context) *requestError {
 		return end.err
 	}
 	text := strings.TrimSpace(note.String())
-	if text == "" {
-		text = plain // a model that has nothing to say must not lose what was said
+	if text == "" || plain != "" && len(text) >= len(plain) {
+		// A model that has nothing to say, or goes round in circles, must not cost
+		// what was said.
+		text = plain
 	}
 	body := appendCompaction(nil, id, kept, s.seal.close(ex.owner, text), end.usage)
 	writeBody(c.Writer, c.Request, http.StatusOK, "application/json", append(body, '\n'))
@@ -83,8 +85,13 @@ func (s *Server) readCompact(c *gin.Context) (*Model, *createRequest, *requestEr
 }
 
 // askForNote turns the task of a conversation into that of summing it up: no
-// tools, no format, no thoughts, and near the likeliest words.
-func (m *Model) askForNote(t *task) {
+// tools, no format, no thoughts, and near the likeliest words. A note longer than
+// the conversation, which has so many bytes, is of no use, and a token has one or more.
+func (m *Model) askForNote(t *task, bytes int) {
+	limit := min(compactTokens, m.Engine.MaxLength()/4)
+	if bytes > 0 {
+		limit = min(limit, bytes)
+	}
 	off := false
 	t.items = append(t.items, inputItem{kind: itemMessage, role: chat.User, text: compactAsk, path: "input"})
 	t.choice = toolChoice{mode: choiceNone}
@@ -92,7 +99,7 @@ func (m *Model) askForNote(t *task) {
 	t.thinking, t.effort = &off, ""
 	t.sampling.Temperature = 0
 	t.truncate = true
-	t.maxOutput = max(1, min(compactTokens, m.Engine.MaxLength()/4))
+	t.maxOutput = max(1, limit)
 }
 
 // keptMessages are the rules of a conversation, which no summary replaces.
@@ -106,13 +113,16 @@ func keptMessages(items []inputItem) []inputItem {
 	return kept
 }
 
-// plainConversation writes down what was said, a line each.
+// plainConversation writes down what was said, a line each, without the rules that
+// keptMessages keeps.
 func plainConversation(items []inputItem) string {
 	var b strings.Builder
 	for _, item := range items {
 		switch item.kind {
 		case itemMessage:
-			b.WriteString(string(item.role) + ": " + item.text + "\n")
+			if item.role == chat.User || item.role == chat.Assistant {
+				b.WriteString(string(item.role) + ": " + item.text + "\n")
+			}
 		case itemCall:
 			b.WriteString("call of " + item.name + ": " + item.arguments + "\n")
 		case itemOutput:

@@ -51,6 +51,25 @@ func TestCompactKeepsWhatWasSaidIfTheModelSaysNothing(t *testing.T) {
 	require.Contains(t, n.LastPrompt(), "user: My name is Ada.\nassistant: Hello Ada.")
 }
 
+func TestCompactIsNeverLongerThanWhatWasSaid(t *testing.T) {
+	n := newNode(t, strings.Repeat("She likes ducks. ", 200))
+	o, output := n.compacted(`{"model":"test-model","input":[` + spoken + `]}`)
+	plain := "user: My name is Ada.\nassistant: Hello Ada."
+	require.LessOrEqual(t, o["usage"].(object)["output_tokens"], float64(len(plain)), "the model goes on for no longer than that")
+	n.create(`{"input":` + output + `}`)
+	require.Contains(t, n.LastPrompt(), compactHead+plain)
+	require.NotContains(t, n.LastPrompt(), "ducks")
+	require.NotContains(t, n.LastPrompt(), "developer: Be brief.", "a rule stands there as it was, not in the note as well")
+}
+
+func TestCompactOfRulesAlone(t *testing.T) {
+	n := newNode(t, "Nothing was said.")
+	_, output := n.compacted(`{"model":"test-model","input":[{"role":"developer","content":"Be brief."}]}`)
+	n.create(`{"input":` + output + `}`)
+	require.Contains(t, n.LastPrompt(), "Be brief.")
+	require.Contains(t, n.LastPrompt(), compactHead+"Nothing was said.")
+}
+
 func TestCompactDropsTheOldestOfALongConversation(t *testing.T) {
 	n := newNode(t, "A note.")
 	long := strings.Repeat(`{"role":"user","content":"`+strings.Repeat("x", 300)+`"},{"role":"assistant","content":"ok"},`, 10)
