@@ -70,6 +70,7 @@ help: ## list the targets
 	@echo "  LLAMA_SERVER= path of the llama-server in bench-peers, in place of one built from a pinned llama.cpp"
 	@echo "  OLLAMA=      path of ollama, or URL of one that runs, in bench-peers; else it is left out"
 	@echo "  SUITE_ARGS=  more flags for quern bench suite in bench-peers"
+	@echo "  SOAK=10m     how long each of the two loads of soak lasts"
 	@echo "  FUZZTIME=20s how long each fuzz target runs"
 	@echo "  LLAMA_CPP=   a folder with a current llama.cpp to build in, or pip: one that pip fetches"
 	@echo "  PORTABLE=1   for any CPU of x86-64-v3 or armv8.2-a, not just this one"
@@ -132,6 +133,14 @@ asan: export LSAN_OPTIONS := suppressions=$(CURDIR)/cgo/lsan.supp:print_suppress
 asan: deps test-model ## the tests of cgo with C, C++ and Go under AddressSanitizer
 	@# -o keeps the symbols, by which the leak check knows what to pass over.
 	$(GOTEST) -asan -o bin/cgo.asan.test ./cgo
+
+SOAK ?= 10m
+
+.PHONY: soak
+soak: export SOAK := $(SOAK)
+soak: deps test-model ## random load with cancels on a scripted and a real model: right answers, flat memory
+	$(GO) test -race -run '^TestSoak' -v -count=1 -timeout 24h ./server
+	$(GO) test -run '^TestSoak' -v -count=1 -timeout 24h .
 
 .PHONY: fuzz
 fuzz: deps ## each fuzz target for FUZZTIME

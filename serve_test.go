@@ -46,13 +46,15 @@ var readyAt = regexp.MustCompile(`msg=ready .*addr=(\S+)`)
 // its address and its log.
 func served(t *testing.T, args ...string) (addr string, log *output) {
 	t.Helper()
-	dir := t.TempDir()
-	model := filepath.Join(dir, "tiny.gguf")
+	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	require.NoError(t, testmodel.Write(model))
-	args = append([]string{
-		"serve", model, "--addr", "127.0.0.1:0", "--ctx-size", "1024", "--parallel", "2", "--threads", "1",
-		"--seal-key-file", filepath.Join(dir, "seal.key"),
-	}, args...)
+	return servedModel(t, model, append([]string{"--ctx-size", "1024", "--parallel", "2", "--threads", "1"}, args...)...)
+}
+
+// servedModel is served for the model in a file.
+func servedModel(t *testing.T, model string, args ...string) (addr string, log *output) {
+	t.Helper()
+	args = append([]string{"serve", model, "--addr", "127.0.0.1:0", "--seal-key-file", filepath.Join(t.TempDir(), "seal.key")}, args...)
 	log = &output{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)

@@ -76,7 +76,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		n := float64(f.asked.Load())
-		fmt.Fprintf(w, `{"steps":%g,"seconds":{"decode":%g,"sample":%g,"schedule":%g,"idle":%g}}`, 10*n, 6*n, n, n, 2*n)
+		fmt.Fprintf(w, `{"steps":%g,"seconds":{"decode":%g,"sample":%g,"schedule":%g}}`, 10*n, 60*n, 10*n, 10*n)
 	default:
 		f.respond(w, r)
 	}

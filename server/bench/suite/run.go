@@ -129,6 +129,7 @@ func (o *Options) turns(ctx context.Context, row *Row, clients []*bench.Client) 
 func (o *Options) once(ctx context.Context, w Work, side *Side, c *bench.Client, rep int) {
 	root := c.URL[:len(c.URL)-len("/v1")]
 	before, ok := readProfile(ctx, root)
+	start := time.Now()
 	r, err := w.Run(ctx, c, o.seed(rep))
 	if err == nil {
 		err = failure(r)
@@ -137,8 +138,9 @@ func (o *Options) once(ctx context.Context, w Work, side *Side, c *bench.Client,
 		side.Failed = err
 		return
 	}
+	took := time.Since(start)
 	if after, there := readProfile(ctx, root); ok && there {
-		side.Profile.add(before, after)
+		side.Profile.add(before, after, took)
 	}
 	side.Runs = append(side.Runs, r)
 }

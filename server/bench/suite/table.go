@@ -64,6 +64,8 @@ func (r *Report) cell(s *Side, f Figure) string {
 		return "–"
 	case s.Failed != nil:
 		return "failed"
+	case len(s.Runs) == 0:
+		return "not run"
 	}
 	values := s.values(f)
 	text := short(s.median(f)) + " " + f.Unit
@@ -105,8 +107,8 @@ func (r *Report) profiles(b *strings.Builder) {
 	first := true
 	for _, row := range r.Rows {
 		for i, s := range row.Sides {
-			total := s.Profile.total()
-			if total <= 0 || s.Profile.Steps == 0 {
+			busy := s.Profile.busy()
+			if busy <= 0 || s.Profile.Steps == 0 {
 				continue
 			}
 			if first {
@@ -116,9 +118,10 @@ func (r *Report) profiles(b *strings.Builder) {
 				first = false
 			}
 			p := s.Profile.Seconds
+			total := max(busy, s.Profile.took)
 			share := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v/total) }
-			writeRow(b, row.Work.Title, r.Peers[i], fmt.Sprintf("%.1f ms", 1000*(total-p.Idle)/s.Profile.Steps),
-				share(p.Decode), share(p.Sample), share(p.Schedule), share(p.Idle))
+			writeRow(b, row.Work.Title, r.Peers[i], fmt.Sprintf("%.1f ms", 1000*busy/s.Profile.Steps),
+				share(p.Decode), share(p.Sample), share(p.Schedule), share(total-busy))
 		}
 	}
 }
