@@ -74,7 +74,7 @@ func TestGuesses(t *testing.T) {
 		"trigger":   {Temperature: 1, Seed: 9, Grammar: `root ::= "." " "? [A-Z ]+ "."`, LazyPatterns: []string{"."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newContext(t, ContextParams{Ctx: 1024, SeqMax: 16, Unified: true})
+			c := newContext(t, ContextParams{Ctx: 1024, SeqMax: 2, Unified: true})
 			prompt := chatPrompt(t, "Count to ten, then say why.")
 			alone := newSampler0(t, p)
 			alone.AcceptPrompt(prompt)
