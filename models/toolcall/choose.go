@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +25,35 @@ func Choose(src string, render Renderer) (Format, string) {
 			return probed, but + "; read off what it renders: " + seen
 		}
 	}
-	if len(f.Reasoning) > 0 && f.ThoughtsEnd == "" {
-		p := &prober{render: render}
+	p := &prober{render: render}
+	thinks := len(f.Reasoning) > 0 && f.ThoughtsEnd == ""
+	if thinks || len(f.Blocks) > 1 {
 		_ = p.ask() // without calls there are still the thoughts of answers
+	}
+	f.asWritten(string(p.one))
+	if thinks {
 		if spans, end := p.thoughts(); len(spans) > 0 && spans[0].End == f.Reasoning[0].End {
 			f.ThoughtsEnd = end
 		}
 	}
 	return f, why
+}
+
+// asWritten puts that block first that a call of the template's is written with:
+// grammars force the first.
+func (f *Format) asWritten(call string) {
+	written, at := 0, len(call)
+	for i := range f.Blocks {
+		mark := f.Blocks[i].first()
+		j := strings.Index(call, mark)
+		if mark != "" && j >= 0 && (j < at || j == at && len(mark) > len(f.Blocks[written].first())) {
+			written, at = i, j
+		}
+	}
+	if written > 0 {
+		others := slices.Delete(slices.Clone(f.Blocks), written, written+1)
+		f.Blocks = slices.Insert(others, 0, f.Blocks[written])
+	}
 }
 
 // misreads says that a template writes calls that the format does not read.

@@ -79,6 +79,20 @@ func TestProbe(t *testing.T) {
 	require.Contains(t, why, "generic")
 }
 
+func TestChooseForcesWhatTheTemplateWrites(t *testing.T) {
+	for mark, rest := range map[string]string{
+		"<|message_sep|>\n\nfunction call<|role_sep|>\n": "<|function_call|>",
+		"<|function_call|>": "<|message_sep|>\n\nfunction call<|role_sep|>",
+	} {
+		f, _ := Choose("tools <|role_sep|> function call", writer("|", "", mark+`{"name": "`, `", "arguments": `, "}", "", "", "", false))
+		require.Equal(t, "gigachat3", f.Name)
+		require.Equal(t, strings.TrimSpace(mark), f.Blocks[0].Start)
+		require.Contains(t, f.Markers(), rest, "what the family writes besides is read")
+		require.Len(t, f.Blocks, len(row("gigachat3").Blocks))
+	}
+	require.Equal(t, "<|message_sep|>\n\nfunction call<|role_sep|>", row("gigachat3").Blocks[0].Start, "the row itself")
+}
+
 // Whatever a template writes, what is read off it reads what it writes.
 func FuzzProbe(f *testing.F) {
 	f.Add("|", "<all>", "<one>", "<with>", "</one>", "", "", "</all>", false)
