@@ -34,6 +34,7 @@ func (m *Model) constrain(j *job, prompt string) *requestError {
 	}
 	j.params.Grammar, j.opening, j.relaxed = g.GBNF, g.Opening, relaxed
 	j.lexer.Constrained, j.lexer.Opening = g.GBNF != "", g.Opening
+	j.lexer.Forced = j.lexer.Constrained && o.Require && len(j.lexer.Tools) > 0 && len(m.Format.Blocks) > 0
 	return nil
 }
 

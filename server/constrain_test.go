@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"quern/models/toolcall"
 	"quern/server/servertest"
 )
 
@@ -19,6 +20,35 @@ func TestARequiredCallIsOpenedAndHeldToItsGrammar(t *testing.T) {
 		require.Len(t, calls, 1)
 		require.JSONEq(t, `{"city":"Paris"}`, calls[0]["arguments"].(string))
 		require.Empty(t, items(one, "message"))
+	}
+}
+
+// What a family writes without markers is a call where one is demanded, too, in
+// each family that does.
+func TestARequiredCallNeedsNoMarkers(t *testing.T) {
+	for _, name := range toolcall.Names() {
+		format, err := toolcall.ByName(name)
+		require.NoError(t, err)
+		if len(format.Blocks) == 0 || format.Messages != nil || format.Blocks[0].Start != "" || format.Blocks[0].Style != 0 {
+			continue
+		}
+		key := "arguments"
+		if k := format.Blocks[0].ArgsKey; k != "" {
+			key = k
+		}
+		answer := `{"name": "weather", "` + key + `": {"city":"Paris"}}`
+		if format.Blocks[0].List {
+			answer = "[" + answer + "]"
+		}
+		n := newNode(t, answer, nodeOptions{template: plainTemplate})
+		n.model.Format = format
+		for _, choice := range []string{`"required"`, `{"type":"function","name":"weather"}`} {
+			one, _ := n.both(`{"input":"hi","reasoning":{"effort":"none"},"tool_choice":` + choice + `,` + weatherTool + `}`)
+			calls := items(one, "function_call")
+			require.Len(t, calls, 1, "%s: %v", name, one["output"])
+			require.JSONEq(t, `{"city":"Paris"}`, calls[0]["arguments"].(string))
+			require.Empty(t, items(one, "message"), name)
+		}
 	}
 }
 
