@@ -58,11 +58,19 @@ func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine
   serving   http://%s/v1
 
 Try it:
-  curl http://%s/v1/responses -H 'Content-Type: application/json' -d '{"input":"What is the capital of France?"}'
+  curl http://%s/v1/responses%s -H 'Content-Type: application/json' -d '{"input":"What is the capital of France?"}'
 
 `, name, n.card.Info.Name, n.card.Info.Quantization, mebi(n.card.Info.FileSize),
 		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), prefixes(eng.Stats(), n.cfg.CacheDir), n.cfg.Parallel, p.Threads,
-		n.card.Format.Name, n.card.FormatReason, addr, addr)
+		n.card.Format.Name, n.card.FormatReason, addr, addr, n.keyHeader())
+}
+
+// keyHeader is what a curl adds where keys are set.
+func (n *node) keyHeader() string {
+	if len(n.cfg.APIKeys) == 0 && n.cfg.APIKeyFile == "" && n.cfg.KeysFile == "" {
+		return ""
+	}
+	return " -H 'Authorization: Bearer KEY'"
 }
 
 // prefixes says where what leaves the KV cache is kept.

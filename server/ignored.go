@@ -14,7 +14,20 @@ import (
 const ignoredHeader = "X-Quern-Ignored"
 
 // maxIgnored bounds the list: a long history may hold hundreds of such items.
-const maxIgnored = 32
+// maxReason is in characters; maxHeader in bytes, since proxies take few thousand
+// for all headers together.
+const (
+	maxIgnored = 32
+	maxReason  = 160
+	maxHeader  = 2000
+)
+
+// passFor notes something that is passed over, and why.
+func (f *fields) passFor(path, what, why string) {
+	if len(f.ignored) < maxIgnored {
+		f.ignored = append(f.ignored, path+"="+clip(what)+" "+clipAt(why, maxReason))
+	}
+}
 
 // pass notes something that is passed over: a path, and what stands there.
 func (f *fields) pass(path, what string) {
@@ -42,12 +55,16 @@ func (s *Server) tellIgnored(ex *exchange, list []string) {
 		slog.String("request_id", ex.requestID), slog.Any("ignored", list))
 }
 
-// headerText replaces what can't stand in a header.
+// headerText replaces what can't stand in a header, and bounds it.
 func headerText(text string) string {
-	return strings.Map(func(r rune) rune {
+	text = strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e {
 			return '?'
 		}
 		return r
-	}, text)
+	}, strings.ReplaceAll(text, "…", "..."))
+	if len(text) > maxHeader {
+		text = text[:maxHeader-3] + "..."
+	}
+	return text
 }

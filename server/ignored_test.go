@@ -38,3 +38,16 @@ func TestTheListOfIgnoredIsBounded(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode, body)
 	require.Len(t, strings.Split(res.Header.Get(ignoredHeader), ", "), maxIgnored)
 }
+
+func TestTheHeaderOfIgnoredIsBounded(t *testing.T) {
+	n := newNode(t, "ok")
+	tools := make([]string, maxIgnored)
+	for i := range tools {
+		tools[i] = `{"type":"` + strings.Repeat("x", 200) + `"}`
+	}
+	res, body := n.do("POST", "/v1/responses", `{"input":"hi","tools":[`+strings.Join(tools, ",")+`]}`)
+	require.Equal(t, 200, res.StatusCode, body)
+	header := res.Header.Get(ignoredHeader)
+	require.Len(t, header, maxHeader)
+	require.Contains(t, header, "tools[0]="+strings.Repeat("x", 60)+"..., tools[1]=")
+}

@@ -120,7 +120,7 @@ func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 	}
 	t.Description = strings.TrimSpace(t.Description + "\nThe input follows this " + syntax + " grammar:\n" + definition)
 	if f.grammars++; f.grammars > maxGrammars {
-		f.pass(format.Path(), syntax+" is not enforced: there are many")
+		f.passFor(format.Path(), syntax, "is not enforced: there are many")
 		return
 	}
 	var err error
@@ -138,7 +138,7 @@ func (f *fields) freeform(t *tool, format jsonvalue.Value) {
 		f.fail(invalid(format.At("definition"), codeInvalidValue, "%s is not a lark grammar: %s", format.At("definition"), err))
 	default:
 		t.Parameters, t.Grammar = customParameters, nil
-		f.pass(format.Path(), syntax+" is not enforced: "+err.Error())
+		f.passFor(format.Path(), syntax, "is not enforced: "+err.Error())
 	}
 }
 
@@ -255,10 +255,12 @@ func validName(name string) bool {
 }
 
 // clip shortens a client's text for an error message.
-func clip(s string) string {
+func clip(s string) string { return clipAt(s, 60) }
+
+func clipAt(s string, limit int) string {
 	shown := 0
 	for i := range s {
-		if shown++; shown > 60 {
+		if shown++; shown > limit {
 			return s[:i] + "…"
 		}
 	}
