@@ -15,7 +15,19 @@ type comeback struct {
 	n      int
 	giveUp time.Time // when computing would have been quicker than waiting
 	ready  bool      // nothing is waited for any more
+
+	// What computing costs is not known until a node has computed something. The
+	// first request after a start, for which there is a store at all, waits as
+	// long as blocks keep coming, came being how many have, but not beyond last.
+	came int
+	last time.Time
 }
+
+// How long a comeback waits for the next block, and for all, before costs are known.
+const (
+	blockPatience    = time.Second
+	comebackPatience = 15 * time.Second
+)
 
 // seek looks for blocks beyond the m tokens that are resident, holds them and
 // has them loaded. It is not ready while some are on their way from the store.
@@ -39,11 +51,15 @@ func (e *Engine) seek(s *sequence, m int) (ready bool) {
 			return false // the memory is for those that start first
 		}
 		b.blocks, b.n = slices.Clone(path), n
-		b.giveUp = e.now.Add(max(time.Second, time.Duration(recompute*float64(time.Second))))
+		b.giveUp = e.now.Add(max(blockPatience, time.Duration(recompute*float64(time.Second))))
+		b.last = e.now.Add(comebackPatience)
 		t.fetch(b, m)
 	}
-	for _, x := range b.blocks {
+	for i, x := range b.blocks {
 		if x.slot != nil && !x.ready() && !x.gone && x.end() > m {
+			if i > b.came && e.costs.row() == 0 && e.now.Before(b.last) {
+				b.came, b.giveUp = i, e.now.Add(blockPatience)
+			}
 			if e.now.Before(b.giveUp) {
 				return false
 			}

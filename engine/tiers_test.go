@@ -208,6 +208,26 @@ func TestPrefixesSurviveARestart(t *testing.T) {
 	})
 }
 
+// The first request of a node has no measured cost to hold a slow store against:
+// it waits while blocks come.
+func TestFirstRequestWaitsForASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &enginetest.Store{}
+		c := withRAM(100)
+		c.Store = store
+		p := prompt(1, 400)
+		r := newRig(t, tight, c, slow)
+		r.run(engine.Request{Prompt: p, MaxTokens: 2})
+		r.close()
+		reads := 0
+		store.Delay = func() time.Duration { reads++; return time.Duration(reads) * 600 * time.Millisecond }
+		r = newRig(t, tight, c, slow)
+		_, res := r.run(engine.Request{Prompt: p, MaxTokens: 2})
+		require.Equal(t, 399, res.CachedTokens)
+		r.close()
+	})
+}
+
 // A store that loses, fails or sleeps costs what it should have saved, no more.
 func TestStoreFaults(t *testing.T) {
 	yes := func() bool { return true }
