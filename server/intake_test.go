@@ -13,7 +13,7 @@ import (
 // TestBodiesAreBoundedTogether: what is held of requests is bounded over all
 // connections, and given back when they have been answered.
 func TestBodiesAreBoundedTogether(t *testing.T) {
-	n := newNode(t, strings.Repeat("word ", 300), nodeOptions{cost: time.Millisecond, config: Config{MaxBody: 1000}})
+	n := newNode(t, strings.Repeat("word ", 300), nodeOptions{cost: 20 * time.Millisecond, config: Config{MaxBody: 1000}})
 	body := func(size int) string {
 		return `{"stream":true,"input":"hi","metadata":null` + strings.Repeat(" ", size-43) + `}`
 	}

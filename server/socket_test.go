@@ -241,7 +241,7 @@ func TestSocketEnds(t *testing.T) {
 		require.Equal(t, websocket.StatusNormalClosure, n.dial().closed())
 	})
 	t.Run("age", func(t *testing.T) {
-		n := newNode(t, strings.Repeat("word ", 20), nodeOptions{cost: 2 * time.Millisecond, config: Config{SocketLife: 20 * time.Millisecond}})
+		n := newNode(t, strings.Repeat("word ", 20), nodeOptions{cost: 15 * time.Millisecond, config: Config{SocketLife: time.Second}})
 		l := n.dial()
 		l.turn(`"input":"what runs is finished"`)
 		require.Equal(t, "websocket_connection_limit_reached", dig(l.next(), "error", "code"))
