@@ -18,7 +18,7 @@ func codeEdit(rng *rand.Rand, size int) string {
 		fmt.Fprintf(&b, "\n\ndef %s(%s, limit=%d):\n    total = %s\n    for item in %s:\n        if item > limit:\n            total += item * %d\n    return total\n",
 			name, arg, rng.IntN(90)+10, old, arg, rng.IntN(9)+2)
 	}
-	return fmt.Sprintf("```python\n%s```\nRename the variable %s to start_%s everywhere and change nothing else. Answer with the whole file in one code block, without explanations.",
+	return fmt.Sprintf("Here is a Python file:\n```python\n%s```\nWrite this file once more, from the first line to the last, with all of its functions. The variable %s is to be called start_%s; nothing else changes.",
 		b.String(), old, pickWord(rng))
 }
 

@@ -62,7 +62,8 @@ func (o Repeated) send(ctx context.Context, c *Client, r *Result, name string) e
 		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 	}
-	text := prose(rand.New(rand.NewPCG(o.Seed, 1)), o.PromptWords)
+	// By the length as well: a short one must not be the head of a long one.
+	text := prose(rand.New(rand.NewPCG(o.Seed, uint64(o.PromptWords)<<1|1)), o.PromptWords)
 	s := c.Send(ctx, []Message{user(text + "\nWrite a very long story about this.")}, o.MaxTokens, o.Temperature)
 	if s.Err != nil {
 		return s.Err

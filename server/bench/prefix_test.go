@@ -32,6 +32,10 @@ func TestPrefixIsColdThenWarm(t *testing.T) {
 	_, err = Prefix(t.Context(), c, o)
 	require.NoError(t, err)
 	require.NotEqual(t, log[0].Input, s.log()[3].Input)
+	o.Seed, o.PromptWords = 4, 120
+	r, err = Prefix(t.Context(), c, o)
+	require.NoError(t, err)
+	require.Less(t, value(t, r, "cold_cached_token_ratio"), 0.1, "a longer prompt begins otherwise")
 }
 
 func TestPrefixPassesFailuresOn(t *testing.T) {

@@ -63,7 +63,7 @@ type Sizes struct {
 // Usual are the sizes that figures are published for.
 var Usual = Sizes{
 	Answer: 64, Head: 770, Long: 3100, Echo: 150, EchoAnswer: 512, Sessions: 20, Turns: 3, ChatHead: 1000, ChatAnswer: 32,
-	StallAnswer: 768, StallAfter: 1500 * time.Millisecond,
+	StallAnswer: 2000, StallAfter: 1500 * time.Millisecond,
 }
 
 const timeout = 10 * time.Minute
