@@ -35,6 +35,7 @@ type resident struct {
 	idle   bool // nobody runs on it: it is kept for its prefix
 	saved  int  // so many of its tokens the tiers have, or were offered
 	pinned bool // somebody asked to keep it
+	marked bool // it is there to be copied, see mark.go
 }
 
 // match is the longest reusable prefix for a prompt: n tokens held by from.
@@ -94,7 +95,10 @@ func (c *cache) lookup(salt string, prompt []Token) match {
 func (c *cache) acquire(salt string, m match) *resident {
 	if m.n > 0 && m.from.idle && m.from.length == m.n {
 		c.wake(m.from)
-		return m.from
+		if !m.from.marked {
+			return m.from
+		}
+		c.sleep(m.from) // as used last
 	}
 	id, ok := c.takeID(m.from)
 	if !ok {
@@ -104,22 +108,30 @@ func (c *cache) acquire(salt string, m match) *resident {
 		c.wake(m.from)
 		return m.from
 	}
-	r := &resident{id: id}
-	r.entry = entry[*resident]{owner: r, salt: salt}
 	if m.n == 0 {
+		r := &resident{id: id}
+		r.entry = entry[*resident]{owner: r, salt: salt}
 		return r
 	}
-	if err := c.backend.SeqCopy(m.from.id, id, m.n); err != nil {
-		c.log.Error("copy of a sequence failed", "src", m.from.id, "dst", id, "n", m.n, "err", err)
+	return c.copy(m.from, id, salt, m.n)
+}
+
+// copy makes the first n tokens of from those of the free id: none of them if the
+// backend can't, and nil if the id is lost by that.
+func (c *cache) copy(from *resident, id SeqID, salt string, n int) *resident {
+	r := &resident{id: id}
+	r.entry = entry[*resident]{owner: r, salt: salt}
+	if err := c.backend.SeqCopy(from.id, id, n); err != nil {
+		c.log.Error("copy of a sequence failed", "src", from.id, "dst", id, "n", n, "err", err)
 		if err := c.backend.SeqRemove(id, 0); err != nil {
 			c.log.Error("sequence id lost", "seq", id, "err", err)
 			return nil
 		}
 		return r
 	}
-	r.tail = c.ledger.copyPrefix(m.from.tail, m.n)
-	r.tokens = m.from.tokens
-	r.length = m.n
+	r.tail = c.ledger.copyPrefix(from.tail, n)
+	r.tokens = from.tokens
+	r.length = n
 	c.publish(r)
 	return r
 }

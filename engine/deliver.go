@@ -31,6 +31,9 @@ func (e *Engine) book(shares []share) {
 		e.cache.grow(s.kv, s.tokens, sh.rows)
 		if pending > 1 {
 			e.cache.publish(s.kv)
+			if !e.limits.Partial && s.computed() == s.mark() {
+				e.cache.mark(s.kv)
+			}
 			s.stream.computed.Store(int64(min(s.computed(), s.prompt())))
 		}
 		if sh.rows == pending {

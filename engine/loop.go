@@ -20,6 +20,7 @@ func (e *Engine) run() {
 		e.admit()
 		e.restore()
 		shares := e.plan()
+		e.stopAtMarks(shares)
 		e.speculate(shares)
 		e.publish()
 		err := e.step(shares)

@@ -131,7 +131,8 @@ func TestOnlyIdIsShortenedInPlace(t *testing.T) {
 	require.Equal(t, 60, res.CachedTokens)
 }
 
-// Recurrent models continue a sequence from its very end or not at all.
+// Recurrent models continue a sequence from its very end, or from the mark before
+// the end of its prompt.
 func TestWholeSequencesOnly(t *testing.T) {
 	l := enginetest.Small
 	l.Partial = false
@@ -142,10 +143,17 @@ func TestWholeSequencesOnly(t *testing.T) {
 	next, res := r.run(engine.Request{Prompt: turn, MaxTokens: 10})
 	require.Equal(t, r.fake.Alone(turn, engine.SamplerParams{}, 10), next)
 	require.Equal(t, 109, res.CachedTokens)
-	for _, q := range [][]engine.Token{turn, turn[:50], join(turn[:50], prompt(3, 50))} {
-		got, res := r.run(engine.Request{Prompt: q, MaxTokens: 10})
-		require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 10), got)
-		require.Zero(t, res.CachedTokens)
+	for _, tc := range []struct {
+		prompt []engine.Token
+		cached int
+	}{
+		{turn, 114}, {turn, 114}, {p, 84}, // generated anew, again and again
+		{join(turn[:120], prompt(3, 50)), 114}, // the history has another end
+		{turn[:50], 0}, {join(turn[:50], prompt(3, 50)), 0},
+	} {
+		got, res := r.run(engine.Request{Prompt: tc.prompt, MaxTokens: 10})
+		require.Equal(t, r.fake.Alone(tc.prompt, engine.SamplerParams{}, 10), got)
+		require.Equal(t, tc.cached, res.CachedTokens)
 	}
 }
 
@@ -159,7 +167,7 @@ func TestWholeSequenceThatHasMovedOn(t *testing.T) {
 		q := join(p, prompt(2, 20))
 		out, res := r.run(engine.Request{Prompt: q, MaxTokens: 5})
 		require.Equal(t, r.fake.Alone(q, engine.SamplerParams{}, 5), out)
-		require.Zero(t, res.CachedTokens)
+		require.Equal(t, 84, res.CachedTokens)
 		require.Equal(t, engine.ReasonNone, running.Result().Reason)
 	}, slow)
 }
