@@ -124,6 +124,19 @@ func (c *Context) Params() ContextParams { return c.params }
 // Memory tells what the context has allocated.
 func (c *Context) Memory() Memory { return c.mem }
 
+// SetThreads changes on how many threads later steps run: one row, and more
+// rows. The context has as many as it was made with.
+func (c *Context) SetThreads(one, more int) error {
+	if c.c == nil {
+		return ErrClosed
+	}
+	if err := c.errorOf(C.quern_context_set_threads(c.c, C.int32_t(one), C.int32_t(more))); err != nil {
+		return err
+	}
+	c.params.Threads, c.params.ThreadsBatch = one, more
+	return nil
+}
+
 // KVBytes is the size of the sequences' memory.
 func (c *Context) KVBytes() int64 { return c.mem.KV }
 

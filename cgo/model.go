@@ -43,6 +43,7 @@ type ModelInfo struct {
 	Name         string
 	Params       uint64
 	SizeBytes    uint64 // of the tensors
+	CopiedBytes  uint64 // of weights that are not read from the mapped file
 	ContextTrain int
 	Embd         int
 	Layers       int
@@ -111,6 +112,7 @@ func (m *Model) describe() error {
 		Name:         m.metaValue("general.name"),
 		Params:       uint64(ci.n_params),
 		SizeBytes:    uint64(ci.size),
+		CopiedBytes:  uint64(ci.copied),
 		ContextTrain: int(ci.n_ctx_train),
 		Embd:         int(ci.n_embd),
 		Layers:       int(ci.n_layer),

@@ -57,7 +57,7 @@ typedef struct quern_load_params {
 } quern_load_params;
 
 typedef struct quern_model_info {
-    uint64_t n_params, size;
+    uint64_t n_params, size, copied;
     int32_t  n_ctx_train, n_embd, n_layer, n_head, n_head_kv, n_swa, n_vocab;
     int32_t  rope_type, vocab_type;
     bool     recurrent, hybrid, diffusion, encoder, decoder;
@@ -72,6 +72,11 @@ int  quern_model_meta_count(const quern_model * m);
 int  quern_model_meta_key(const quern_model * m, int i, char * buf, size_t size);
 int  quern_model_meta_val(const quern_model * m, int i, char * buf, size_t size);
 const char * quern_model_chat_template(const quern_model * m);
+
+// Bytes that the copy of a weight takes which products are computed from; 0 if
+// they read it as the file has it. type is ggml's number; experts: how many of
+// the third dimension a token uses, 0 for a plain product.
+int64_t quern_weight_copy(int32_t type, const int64_t ne[4], int32_t experts);
 
 // ---- vocabulary ----
 
@@ -130,6 +135,8 @@ typedef struct quern_batch {
 
 int  quern_context_new(quern_model * m, const quern_context_params * p, quern_context ** out, quern_error * err);
 void quern_context_free(quern_context * c);
+// Threads of later steps, for one row and for more: at most those it was made with.
+int  quern_context_set_threads(quern_context * c, int32_t n, int32_t n_batch);
 void quern_context_get_params(const quern_context * c, quern_context_params * out);
 void quern_context_get_memory(const quern_context * c, uint64_t * kv, uint64_t * compute, uint64_t * output);
 quern_batch * quern_context_batch(quern_context * c);

@@ -130,11 +130,6 @@ void lay_batch(quern_context & c, int32_t cap) {
 
 bool on_abort_check(void * data) { return static_cast<quern_context *>(data)->abort_flag.load(std::memory_order_relaxed); }
 
-// is_guess: row i holds what the row before it is thought to sample.
-bool is_guess(const quern_batch & b, int32_t i) {
-    return i > 0 && b.want[i] >= 0 && b.want[i - 1] >= 0 && b.seq[i] == b.seq[i - 1] && b.sampler[i] == b.sampler[i - 1];
-}
-
 void check_rows(quern_context & c, int32_t n) {
     const quern_batch & b = c.batch;
     if (n < 1 || n > b.cap) {
@@ -197,66 +192,6 @@ void rewind(quern_context & c) {
     }
 }
 
-void logprobs(quern_context & c, int32_t i, const float * logits) {
-    quern_batch & b = c.batch;
-    row           r{logits, c.m->n_vocab, 0, 0};
-    if (!find_max(r)) {
-        return; // sampling says so
-    }
-    const double log_sum = std::log(exp_sum(r, 1)) + r.max;
-    b.out_logprob[i]     = (float) (logits[b.out_token[i]] - log_sum);
-    top_candidates(r, b.want[i] - 1, c.top);
-    b.out_ntop[i] = (int32_t) c.top.size();
-    for (size_t k = 0; k < c.top.size(); k++) {
-        b.top_token[(size_t) i * QUERN_TOP_MAX + k]   = c.top[k].id;
-        b.top_logprob[(size_t) i * QUERN_TOP_MAX + k] = (float) (c.top[k].logit - log_sum);
-    }
-}
-
-void sample_row(quern_context & c, int32_t i) {
-    quern_batch &   b   = c.batch;
-    quern_sampler * smp = b.sampler[i];
-    b.out_ntop[i]       = 0;
-    b.out_logprob[i]    = 0;
-    b.out_token[i]      = -1;
-    b.out_code[i]       = guard(smp->msg, [&]() -> int {
-        assert_guard asserts;
-        float *      logits = llama_get_logits_ith(c.ctx, i);
-        if (!logits) {
-            throw failure(QUERN_DECODE, "llama.cpp has no logits for the row");
-        }
-        b.out_token[i] = smp->sample(logits, c.m->n_vocab);
-        if (b.want[i] > 0) {
-            logprobs(c, i, logits);
-        }
-        smp->accept(b.out_token[i]);
-        return QUERN_OK;
-    });
-}
-
-// wrong_guess: the row before has no token, another one, or one that ends the
-// text, after which a grammar takes nothing more.
-bool wrong_guess(const quern_context & c, int32_t i) {
-    const quern_batch & b = c.batch;
-    return is_guess(b, i) && (b.out_code[i - 1] != QUERN_OK || b.out_token[i - 1] != b.token[i] ||
-                              llama_vocab_is_eog(c.m->vocab, b.token[i]));
-}
-
-void sample_rows(quern_context & c, int32_t n) {
-    quern_batch & b = c.batch;
-    for (int32_t i = 0; i < n; i++) {
-        if (b.want[i] < 0) {
-            continue;
-        }
-        if (wrong_guess(c, i)) {
-            b.out_token[i] = -1;
-            b.out_code[i]  = QUERN_SKIPPED;
-        } else {
-            sample_row(c, i);
-        }
-    }
-}
-
 } // namespace
 
 int quern_context_new(quern_model * m, const quern_context_params * p, quern_context ** out, quern_error * err) {
@@ -300,6 +235,7 @@ int quern_context_new(quern_model * m, const quern_context_params * p, quern_con
         // its threads. With a low poll level the others sleep.
         ggml_threadpool_params tp = ggml_threadpool_params_default(std::max(p->n_threads, p->n_threads_batch));
         tp.poll                   = p->poll;
+        c->most_threads           = tp.n_threads;
         c->pool                   = ggml_threadpool_new(&tp);
         if (!c->pool) {
             throw failure(QUERN_FAILED, "could not start the compute threads");
@@ -325,6 +261,8 @@ int quern_context_new(quern_model * m, const quern_context_params * p, quern_con
         c->before.assign(p->n_seq_max, 0);
         c->next.assign(p->n_seq_max, 0);
         c->touched_list.reserve(p->n_seq_max);
+        c->row_logits.assign(cparams.n_batch, nullptr);
+        c->turns.reserve(cparams.n_batch);
         *out = c.release();
         return QUERN_OK;
     });
@@ -344,6 +282,19 @@ void quern_context_free(quern_context * c) {
     delete c;
 }
 
+int quern_context_set_threads(quern_context * c, int32_t n, int32_t n_batch) {
+    return guard(c->msg, [&]() -> int {
+        const int most = c->most_threads;
+        if (n < 1 || n > most || n_batch < 1 || n_batch > most) {
+            throw failure(QUERN_BAD_ARG, message("%d and %d threads are out of range [1, %d]", n, n_batch, most));
+        }
+        llama_set_n_threads(c->ctx, n, n_batch);
+        c->p.n_threads       = n;
+        c->p.n_threads_batch = n_batch;
+        return QUERN_OK;
+    });
+}
+
 void quern_context_get_params(const quern_context * c, quern_context_params * out) { *out = c->p; }
 
 void quern_context_get_memory(const quern_context * c, uint64_t * kv, uint64_t * compute, uint64_t * output) {
@@ -357,8 +308,6 @@ const char *  quern_context_message(const quern_context * c) { return c->msg; }
 const char *  quern_sampler_message(const quern_sampler * s) { return s->msg; }
 
 void quern_abort(quern_context * c) { c->abort_flag.store(true, std::memory_order_relaxed); }
-
-void quern_resample(quern_context * c, int32_t row) { sample_row(*c, row); }
 
 int quern_step(quern_context * c, int32_t n) {
     return guard(c->msg, [&]() -> int {

@@ -128,6 +128,11 @@ struct utf8_place {
     bool take(const std::string & bytes);
 };
 
+// is_guess: row i holds what the row before it is thought to sample.
+bool is_guess(const quern_batch & b, int32_t i);
+// sample_rows samples the first n rows where they want it, on all threads.
+void sample_rows(quern_context & c, int32_t n);
+
 struct grammar_rules;
 struct vocab_text;
 
@@ -218,6 +223,7 @@ struct quern_context {
     llama_context * ctx  = nullptr;
     llama_memory_t  mem  = nullptr;
     void *          pool = nullptr;
+    int             most_threads = 1;
 
     quern_context_params p;
     std::atomic<bool>    abort_flag{false};
@@ -238,7 +244,11 @@ struct quern_context {
     char     msg[QUERN_MSG_SIZE] = {0};
 
     std::vector<uint8_t> arena; // the batch arrays
-    std::vector<quern::candidate> top;
+
+    // Of the step that is sampled: the logits of each row that wants a token,
+    // and the first row of each sampler.
+    std::vector<float *> row_logits;
+    std::vector<int32_t> turns;
 
     // shares[a][b]: a and b may have cells in common.
     std::vector<std::vector<bool>> shares;

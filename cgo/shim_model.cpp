@@ -94,6 +94,22 @@ static void drop_unused_pages(const llama_model & model) {
 #endif
 }
 
+// copied_bytes is what the weights take beside the mapped file.
+static uint64_t copied_bytes(const llama_model & model) {
+    std::map<ggml_backend_buffer_t, uint64_t> buffers;
+    for (const auto & kv : model.tensors_by_name) {
+        const ggml_backend_buffer_t b = kv.second->buffer;
+        if (b && !strstr(ggml_backend_buffer_name(b), "_Mapped")) {
+            buffers[b] = ggml_backend_buffer_get_size(b);
+        }
+    }
+    uint64_t sum = 0;
+    for (const auto & kv : buffers) {
+        sum += kv.second;
+    }
+    return sum;
+}
+
 // plain takes the function names out of a loader's log.
 static std::string plain(std::string text) {
     for (const char * noise : {"llama_model_load_from_file_impl: failed to load model", "llama_model_load: ",
@@ -177,6 +193,7 @@ int quern_model_get_info(const quern_model * m, quern_model_info * out, quern_er
         memset(out, 0, sizeof(*out));
         out->n_params    = llama_model_n_params(m->model);
         out->size        = llama_model_size(m->model);
+        out->copied      = copied_bytes(*m->model);
         out->n_ctx_train = llama_model_n_ctx_train(m->model);
         out->n_embd      = llama_model_n_embd(m->model);
         out->n_layer     = llama_model_n_layer(m->model);

@@ -10,8 +10,10 @@
 // and sleeps after that; once a wait has shown that the cores are shared, it
 // sleeps almost at once, for a while.
 //
-// Without -DGGML_USE_OPENMP (other compilers) ggml brings its own threads and
-// nothing here is compiled.
+// Without -DGGML_USE_OPENMP (other compilers) ggml brings its own threads, and
+// what run_together is given runs on the calling thread alone.
+#include "team.h"
+
 #if defined(GGML_USE_OPENMP) && defined(__linux__)
 
 #include <linux/futex.h>
@@ -87,6 +89,7 @@ struct Team {
     std::atomic<int>     arrived{0};
     std::atomic<int32_t> noisy{0};      // barriers for which the cores count as shared
     std::atomic<bool>    single{false}; // a member has taken the single section
+    bool                 even = true;   // the region's parts take about as long: lateness means shared cores
 
     void (*body)(void *) = nullptr;
     void * data          = nullptr;
@@ -101,7 +104,7 @@ struct Team {
                 noisy.store(shared - 1, std::memory_order_relaxed);
             }
             barrier.open();
-        } else if (barrier.wait(seen, shared > 0 ? spin_noisy : spin_calm)) {
+        } else if (barrier.wait(seen, shared > 0 ? spin_noisy : spin_calm) && even) {
             noisy.store(noisy_for, std::memory_order_relaxed);
         }
     }
@@ -169,14 +172,7 @@ void release(Team * t) {
 
 std::mutex atomic_mutex;
 
-} // namespace
-
-extern "C" {
-
-void GOMP_parallel(void (*body)(void *), void * data, unsigned n, unsigned) {
-    if (n == 0) {
-        n = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-    }
+void run(void (*body)(void *), void * data, unsigned n, bool even) {
     Team * const outer  = team;
     const int    before = member;
     if (n == 1 || outer != nullptr) {
@@ -188,6 +184,7 @@ void GOMP_parallel(void (*body)(void *), void * data, unsigned n, unsigned) {
         member  = 0;
         team->body = body;
         team->data = data;
+        team->even = even;
         team->start.open();
         body(data);
         team->meet();
@@ -195,6 +192,18 @@ void GOMP_parallel(void (*body)(void *), void * data, unsigned n, unsigned) {
     }
     team   = outer;
     member = before;
+}
+
+} // namespace
+
+void quern::run_together(void (*body)(void *), void * data, int threads) {
+    run(body, data, static_cast<unsigned>(std::max(1, threads)), false);
+}
+
+extern "C" {
+
+void GOMP_parallel(void (*body)(void *), void * data, unsigned n, unsigned) {
+    run(body, data, n ? n : static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), true);
 }
 
 void GOMP_barrier(void) {
@@ -226,4 +235,8 @@ int omp_get_num_threads(void) { return team == nullptr ? 1 : team->n; }
 int omp_get_thread_num(void) { return member; }
 
 } // extern "C"
+#else
+
+void quern::run_together(void (*body)(void *), void * data, int) { body(data); }
+
 #endif
