@@ -4,19 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"quern/engine"
 	"quern/engine/llama"
+	"quern/server/config"
 )
 
 // openDrafter loads the draft model, if there shall be one: nil without an error
 // means none.
 func (n *node) openDrafter(ctx context.Context, model *llama.Backend, size llama.Options) (engine.Backend, error) {
-	if n.cfg.Draft == "" || n.cfg.Spec == "off" {
+	if !drafts(n.cfg) {
 		return nil, nil
 	}
-	size.Cells = model.Params().Ctx
+	p := model.Params()
+	size.Cells, size.Threads, size.ThreadsBatch, size.UBatch, size.Tune = p.Ctx, p.Threads, p.ThreadsBatch, p.UBatch, nil
 	n.logger.Info("loading the draft model", "model", n.cfg.Draft)
 	d, err := llama.Open(ctx, n.cfg.Draft, size)
 	if err != nil {
@@ -28,14 +29,5 @@ func (n *node) openDrafter(ctx context.Context, model *llama.Backend, size llama
 	return d, nil
 }
 
-// draftBytes is what the weights of the draft model take.
-func (n *node) draftBytes() int64 {
-	if n.cfg.Draft == "" || n.cfg.Spec == "off" {
-		return 0
-	}
-	info, err := os.Stat(n.cfg.Draft)
-	if err != nil {
-		return 0 // loading it says so
-	}
-	return info.Size()
-}
+// drafts tells whether a second model guesses.
+func drafts(cfg *config.Config) bool { return cfg.Draft != "" && cfg.Spec != "off" }

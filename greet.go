@@ -11,34 +11,21 @@ import (
 	"quern/server/capacity"
 )
 
-// size turns the configuration into the sizes of a context, filling in what it
-// leaves to the machine.
-func (n *node) size() (llama.Options, error) {
-	cfg, info := n.cfg, n.card.Info
+// size turns the configuration and the plan into the sizes of a context.
+func (n *node) size(p capacity.Plan) llama.Options {
+	cfg := n.cfg
 	o := llama.Options{
-		Cells: cfg.CtxSize, Parallel: cfg.Parallel, Threads: cfg.Threads, Batch: cfg.Batch, UBatch: cfg.UBatch,
-		KVType: cfg.KVType, FlashAttn: cfg.FlashAttn, NoMMap: !cfg.MMap,
+		Cells: p.Cells, Parallel: cfg.Parallel, Threads: cfg.Threads, Batch: cfg.Batch, UBatch: p.UBatch,
+		KVType: cfg.KVType, FlashAttn: cfg.FlashAttn, NoMMap: !cfg.MMap, NoRepack: p.Unpacked, Sequences: p.Seqs,
 	}
 	if o.Threads == 0 {
 		o.Threads = capacity.Cores()
 	}
-	if o.Cells != 0 {
-		return o, nil
-	}
-	choice, err := capacity.Cells(capacity.Model{
-		Layers: info.Layers, HeadsKV: info.HeadsKV, HeadDimK: info.KeyLength, HeadDimV: info.ValueLength,
-		TrainContext: info.ContextLength, WeightBytes: info.FileSize + n.draftBytes(),
-	}, o.KVType, o.Parallel, o.UBatch, capacity.Memory())
-	if err != nil {
-		return o, err
-	}
-	o.Cells = choice.Cells
-	n.logger.Info("chose the context size", "cells", choice.Cells, "limit", choice.Limit)
-	return o, nil
+	return o
 }
 
 // greet says what is served, and how to try it.
-func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine.Engine, took time.Duration) {
+func (n *node) greet(out io.Writer, addr net.Addr, plan capacity.Plan, b *llama.Backend, eng *engine.Engine, took time.Duration) {
 	p, name := b.Params(), n.card.ID
 	n.logger.Info("ready", "model", name, "addr", addr.String(), "cells", p.Ctx, "kv_type", p.KVType,
 		"kv_bytes", b.KVBytes(), "threads", p.Threads, "parallel", n.cfg.Parallel, "context", eng.MaxLength(),
@@ -52,6 +39,7 @@ func (n *node) greet(out io.Writer, addr net.Addr, b *llama.Backend, eng *engine
 	fmt.Fprintf(out, `
   model     %s (%s, %s, %s)
   context   %d tokens a request, %d KV cells in all (%s, %s)
+  memory    %s
   prefixes  %s
   running   %d requests at once on %d threads
   tools     %s (%s)
@@ -61,7 +49,7 @@ Try it:
   curl http://%s/v1/responses%s -H 'Content-Type: application/json' -d '{"input":"What is the capital of France?"}'
 
 `, name, n.card.Info.Name, n.card.Info.Quantization, mebi(n.card.Info.FileSize),
-		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), prefixes(eng.Stats(), n.cfg.CacheDir), n.cfg.Parallel, p.Threads,
+		eng.MaxLength(), p.Ctx, p.KVType, mebi(b.KVBytes()), memoryLine(plan), prefixes(eng.Stats(), n.cfg.CacheDir), n.cfg.Parallel, p.Threads,
 		n.card.Format.Name, n.card.FormatReason, addr, addr, n.keyHeader())
 }
 
@@ -71,6 +59,15 @@ func (n *node) keyHeader() string {
 		return ""
 	}
 	return " -H 'Authorization: Bearer KEY'"
+}
+
+// memoryLine says what is taken from the start, what comes with use, and what there is.
+func memoryLine(p capacity.Plan) string {
+	text := fmt.Sprintf("%s of weights, %s of KV cache, up to %s to compute", mebi(p.Mapped+p.Copied), mebi(p.KV), mebi(p.Compute+p.Logits))
+	if p.Available > 0 {
+		text += ", of " + mebi(p.Available) + " free"
+	}
+	return text
 }
 
 // prefixes says where what leaves the KV cache is kept.

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(serveCommand(), keysCommand(), showCommand(), renderCommand(), parseCommand(), benchCommand(), versionCommand())
+	root.AddCommand(serveCommand(), planCommand(), keysCommand(), showCommand(), renderCommand(), parseCommand(), benchCommand(), versionCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetArgs(args)
 	root.SetIn(stdin)

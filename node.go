@@ -109,10 +109,12 @@ func newAPI(cfg *config.Config, ring *keys.Ring, sealKey []byte, responses *stor
 // load makes the model answer: weights, context, engine, tokenizer.
 func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.Engine, error) {
 	start := time.Now()
-	size, err := n.size()
+	plan, err := n.planned()
 	if err != nil {
 		return nil, err
 	}
+	size := n.size(plan)
+	n.tune(&size)
 	n.logger.Info("loading", "model", n.card.Path, "bytes", n.card.Info.FileSize)
 	backend, err := llama.Open(ctx, n.card.Path, size)
 	if err != nil {
@@ -125,10 +127,10 @@ func (n *node) load(ctx context.Context, addr net.Addr, out io.Writer) (*engine.
 	eng := engine.New(backend, engine.Config{
 		MaxRunning: n.cfg.Parallel, MaxQueue: queueLength(n.cfg.MaxQueue), MaxLength: n.card.Info.ContextLength, Logger: n.logger,
 		MaxDraft: n.maxDraft(), Drafter: drafter,
-		CacheRAM: cacheRAM(n.cfg, n.card.Info.FileSize, backend.KVBytes()), Store: openPrefixes(n.cfg, backend, n.logger),
+		CacheRAM: plan.Prefixes, Store: openPrefixes(n.cfg, backend, n.logger),
 	})
 	n.api.SetModel(n.model(backend, eng))
-	n.greet(out, addr, backend, eng, time.Since(start))
+	n.greet(out, addr, plan, backend, eng, time.Since(start))
 	return eng, nil
 }
 

@@ -14,21 +14,11 @@ import (
 	"quern/engine"
 	"quern/engine/llama"
 	"quern/engine/tier"
-	"quern/server/capacity"
 	"quern/server/config"
 )
 
 // stateFormat changes when states of an earlier program must not be read.
 const stateFormat = "quern state 1"
-
-// cacheRAM is how much memory prefixes may have that leave the KV cache: what the
-// config says, or a quarter of what weights and KV cache leave.
-func cacheRAM(cfg *config.Config, weights, kv int64) int64 {
-	if cfg.CacheRAM != config.AutoSize {
-		return int64(cfg.CacheRAM)
-	}
-	return max(0, capacity.Memory()-weights-kv) / 4
-}
 
 // openPrefixes opens the directory that keeps prefixes, nil for none. A node
 // whose directory can't be used goes on without it.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"quern/server/config"
 )
 
 func TestModelDigest(t *testing.T) {
@@ -44,12 +42,4 @@ func TestModelDigest(t *testing.T) {
 	require.NotEqual(t, abc, digest)
 	_, err = modelDigest(dir, path+"x")
 	require.Error(t, err)
-}
-
-func TestCacheRAM(t *testing.T) {
-	require.EqualValues(t, 0, cacheRAM(&config.Config{}, 1, 1))
-	require.EqualValues(t, 5, cacheRAM(&config.Config{CacheRAM: 5}, 1, 1))
-	auto := &config.Config{CacheRAM: config.AutoSize}
-	require.Positive(t, cacheRAM(auto, 0, 0))
-	require.Zero(t, cacheRAM(auto, 1<<60, 0))
 }

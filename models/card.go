@@ -16,6 +16,7 @@ type Card struct {
 	ID           string // the file's name without its ending
 	Path         string
 	Info         gguf.Info
+	Tensors      []gguf.Tensor
 	Template     *template.Template
 	Format       toolcall.Format
 	FormatReason string
@@ -34,7 +35,7 @@ func Read(path string, o Options) (*Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Card{ID: strings.TrimSuffix(filepath.Base(path), ".gguf"), Path: path, Info: f.Info()}
+	c := &Card{ID: strings.TrimSuffix(filepath.Base(path), ".gguf"), Path: path, Info: f.Info(), Tensors: f.Tensors}
 	c.Sampling = samplingFor(c.Info)
 	source, err := templateSource(c.Info, o.TemplateFile)
 	if err != nil {

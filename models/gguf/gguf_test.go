@@ -90,6 +90,38 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, "[4 8 4]", heads.String())
 }
 
+// The state of a Qwen3-Next of 48 layers, each fourth of attention, and that of a
+// model that lists its layers.
+func TestRecurrentState(t *testing.T) {
+	info := func(arch string, more func(w *Writer)) Info {
+		var w Writer
+		w.Text("general.architecture", arch)
+		for key, v := range map[string]uint32{
+			"block_count": 48, "ssm.conv_kernel": 4, "ssm.state_size": 128, "ssm.inner_size": 4096, "ssm.group_count": 16, "attention.head_count": 16,
+		} {
+			w.Uint32(arch+"."+key, v)
+		}
+		more(&w)
+		var b bytes.Buffer
+		_, err := w.WriteTo(&b)
+		require.NoError(t, err)
+		f, err := read(b.Bytes())
+		require.NoError(t, err)
+		return f.Info()
+	}
+	const layer = 3*(4096+2*16*128) + 128*4096
+	i := info("qwen3next", func(w *Writer) {
+		w.Uint32("qwen3next.full_attention_interval", 4)
+		w.Uint32("qwen3next.attention.head_count_kv", 2)
+	})
+	require.Equal(t, 36*layer, i.StateValues)
+	require.Equal(t, 24, i.HeadsKVAll)
+	require.True(t, i.OddCache)
+	i = info("nemotron_h", func(w *Writer) { w.Int32s("nemotron_h.attention.head_count_kv", []int32{0, 8, 0, 8, 0, 0}) })
+	require.Equal(t, 4*layer, i.StateValues)
+	require.Equal(t, 16, i.HeadsKVAll)
+}
+
 func TestDominantTensorTypeNamesTheQuantization(t *testing.T) {
 	f := &File{Tensors: []Tensor{
 		{Type: 0, Dims: []uint64{100}}, {Type: 12, Dims: []uint64{256, 4}}, {Type: 14, Dims: []uint64{256, 2}},

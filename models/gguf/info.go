@@ -22,8 +22,12 @@ type Info struct {
 	Layers          int
 	Heads           int // the most that any layer has
 	HeadsKV         int
+	HeadsKVAll      int // of all layers together
 	KeyLength       int // of one head
 	ValueLength     int
+	FeedForward     int  // the widest of any layer
+	StateValues     int  // that recurrent layers keep of a sequence, as far as is known
+	OddCache        bool // some layers keep less than keys and values of their heads, or something else
 	SlidingWindow   int
 	Experts         int
 	ExpertsUsed     int
@@ -119,6 +123,13 @@ func (f *File) shape(i *Info) {
 			i.ValueLength = i.EmbeddingLength / i.Heads
 		}
 	}
+	i.HeadsKVAll = f.sum(a + "attention.head_count_kv")
+	if i.HeadsKVAll == 0 {
+		i.HeadsKVAll = i.HeadsKV * i.Layers
+	}
+	i.FeedForward = f.int(a + "feed_forward_length")
+	i.OddCache = f.oddCache(a)
+	f.recurrent(a, i)
 	i.SlidingWindow = f.int(a + "attention.sliding_window")
 	i.Experts = f.int(a + "expert_count")
 	i.ExpertsUsed = f.int(a + "expert_used_count")
@@ -127,6 +138,49 @@ func (f *File) shape(i *Info) {
 		if arr, ok := v.Array(); ok {
 			i.VocabSize = int(arr.Len)
 		}
+	}
+}
+
+// oddCache goes by the keys of architectures with recurrent layers, compressed
+// keys, layers that share a cache or have none, or heads of several sizes.
+func (f *File) oddCache(prefix string) bool {
+	for _, kv := range f.KV {
+		name, ok := strings.CutPrefix(kv.Key, prefix)
+		if !ok {
+			continue
+		}
+		for _, odd := range []string{"ssm.", "wkv", "kv_lora", "shared_kv", "nextn", "_swa", "full_attention_interval"} {
+			if strings.Contains(name, odd) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// recurrent finds what the recurrent layers of Mamba's kind keep: the inputs of
+// their convolution and their state (llama_hparams::n_embd_r and n_embd_s). In
+// some families each so many layers is one of attention; in others those without
+// heads for keys are recurrent.
+func (f *File) recurrent(prefix string, i *Info) {
+	state, inner := f.int(prefix+"ssm.state_size"), f.int(prefix+"ssm.inner_size")
+	layers := i.Layers
+	if every := f.int(prefix + "full_attention_interval"); every > 0 {
+		layers = i.Layers - i.Layers/every
+		i.HeadsKVAll = i.HeadsKV * (i.Layers / every)
+	} else if v, ok := f.Get(prefix + "attention.head_count_kv"); ok {
+		if a, ok := v.Array(); ok {
+			layers = 0
+			for _, item := range a.Items {
+				if n, ok := item.Int(); ok && n == 0 {
+					layers++
+				}
+			}
+		}
+	}
+	inputs := max(0, f.int(prefix+"ssm.conv_kernel")-1) * (inner + 2*f.int(prefix+"ssm.group_count")*state)
+	if values := inputs + state*inner; values > 0 && values < 1<<32 && layers < 1<<16 {
+		i.StateValues = layers * values
 	}
 }
 
@@ -212,4 +266,20 @@ func (f *File) int(key string) int {
 		}
 	}
 	return int(max(most, 0))
+}
+
+// sum adds up an array of one value a layer; 0 if it is none.
+func (f *File) sum(key string) int {
+	v, _ := f.Get(key)
+	a, ok := v.Array()
+	if !ok {
+		return 0
+	}
+	all := 0
+	for _, item := range a.Items {
+		if n, ok := item.Int(); ok && n > 0 && n < 1<<32 {
+			all += int(n)
+		}
+	}
+	return all
 }

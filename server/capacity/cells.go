@@ -11,19 +11,24 @@ const (
 	least = 2048
 	// granule is what llama.cpp rounds a cache to.
 	granule = 256
-	// reserve is for everything but weights and cache: buffers of the
-	// computation, the program, requests in flight.
-	reserve = 256 << 20
 )
 
 // Model is what the size of a KV cache depends on.
 type Model struct {
-	Layers       int
-	HeadsKV      int // a layer
+	HeadsKV      int // of all layers together
 	HeadDimK     int
 	HeadDimV     int
-	TrainContext int   // longest sequence
-	WeightBytes  int64 // as loaded
+	TrainContext int // longest sequence
+
+	Embedding, FeedForward, Heads, Vocab int
+
+	FileBytes   int64 // of the weights in the file
+	WeightBytes int64 // of the weights as loaded
+	Copied      int64 // of them in memory of the process, not mapped
+	StateBytes  int64 // of the recurrent layers, for each sequence
+	Odd         bool  // the cache is not just keys and values of all heads: it may be smaller
+
+	Draft *Model // a second model beside it, with as many cells
 }
 
 // CellBytes is the size of one cell, which is one position of one sequence.
@@ -33,8 +38,14 @@ func (m Model) CellBytes(kvType string) (int64, error) {
 	if blockBytes == 0 {
 		return 0, fmt.Errorf("kv type %q is not f16, q8_0 or q4_0", kvType)
 	}
-	row := func(dim int) int64 { return (int64(m.HeadsKV)*int64(dim) + 31) / 32 * blockBytes }
-	return int64(m.Layers) * (row(m.HeadDimK) + row(m.HeadDimV)), nil
+	// A layer's row is whole blocks in what can be loaded at all.
+	row := func(dim int) int64 { return int64(m.HeadsKV) * int64(dim) * blockBytes / 32 }
+	bytes := row(m.HeadDimK) + row(m.HeadDimV)
+	if m.Draft == nil {
+		return bytes, nil
+	}
+	more, err := m.Draft.CellBytes(kvType)
+	return bytes + more, err
 }
 
 // Choice is a number of cells and what kept it from being larger.
@@ -48,19 +59,19 @@ type Choice struct {
 // memory allows. The cache takes at most half of what the weights leave of
 // available bytes, or all but a tenth if one conversation needs that much;
 // available 0 means that it is not known. It is in whole granules.
-func Cells(m Model, kvType string, parallel, ubatch int, available int64) (Choice, error) {
-	cell, err := m.CellBytes(kvType)
+func Cells(m Model, a Ask, available int64) (Choice, error) {
+	cell, err := m.CellBytes(a.KVType)
 	if err != nil {
 		return Choice{}, err
 	}
 	if cell == 0 || m.TrainContext <= 0 {
 		return Choice{Cells: least, Limit: "model"}, nil
 	}
-	choice := wanted(m.TrainContext, parallel)
+	choice := wanted(m.TrainContext, a.Parallel)
 	if available > 0 {
-		// The mask of a step has a row a token and a column a cell, in two types.
-		cell += int64(ubatch) * 6
-		left := max(0, available-m.WeightBytes-reserve)
+		fixed := m.computeBytes(0, a.UBatch, a.Flash)
+		cell += m.cellCompute(a.UBatch, a.Flash)
+		left := max(0, available-m.WeightBytes-program-fixed)
 		fits := max(left/2/cell, min(left*9/10/cell, int64(m.TrainContext)), least)
 		if fits < int64(choice.Cells) {
 			choice = Choice{Cells: int(fits), Limit: "memory"}

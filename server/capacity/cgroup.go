@@ -86,6 +86,20 @@ func groupMemory(root fs.FS) int64 {
 	return least
 }
 
+// groupSwap is what the control groups leave of swap; unlimited if nothing
+// limits it, as version 1 limits it together with memory.
+func groupSwap(root fs.FS) int64 {
+	least := int64(unlimited)
+	_, v2 := groups(root, "memory")
+	for _, dir := range v2 {
+		if text, err := fs.ReadFile(root, path.Join(dir, "memory.swap.max")); err == nil {
+			limit := number(bytes.TrimSpace(text))
+			least = min(least, max(0, limit-readNumber(root, path.Join(dir, "memory.swap.current"))))
+		}
+	}
+	return least
+}
+
 // readNumber reads a file of one number; 0 if there is none to read.
 func readNumber(root fs.FS, name string) int64 {
 	data, err := fs.ReadFile(root, name)

@@ -14,8 +14,28 @@ import (
 // units, and a thread beyond the quota makes all others wait for it.
 func Cores() int { return cores(os.DirFS("/"), runtime.NumCPU()) }
 
+// CPU is what the system calls the processor; empty if it doesn't.
+func CPU() string { return cpuName(os.DirFS("/")) }
+
+func cpuName(root fs.FS) string {
+	info, _ := fs.ReadFile(root, "proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
 // Memory is how many bytes this process can still take; 0 if it is not known.
 func Memory() int64 { return memory(os.DirFS("/")) }
+
+// Swap is how many bytes can be swapped out beside that.
+func Swap() int64 { return swap(os.DirFS("/")) }
+
+func swap(root fs.FS) int64 {
+	return min(sumOf(root, "proc/meminfo", "SwapFree"), groupSwap(root))
+}
 
 func memory(root fs.FS) int64 {
 	available := groupMemory(root)

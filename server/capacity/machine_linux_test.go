@@ -102,6 +102,20 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+func TestSwap(t *testing.T) {
+	const meminfo = "MemAvailable:   8388608 kB\nSwapFree: 2097152 kB\n"
+	require.Zero(t, swap(files(nil)))
+	require.EqualValues(t, 2<<30, swap(files(map[string]string{"proc/meminfo": meminfo})))
+	require.EqualValues(t, 1<<29, swap(files(map[string]string{
+		"proc/meminfo": meminfo, "proc/self/cgroup": "0::/q/r\n", "sys/fs/cgroup/q/r/memory.swap.max": "max\n",
+		"sys/fs/cgroup/q/memory.swap.max": "1073741824\n", "sys/fs/cgroup/q/memory.swap.current": "536870912\n"})))
+}
+
+func TestCPU(t *testing.T) {
+	require.Empty(t, cpuName(files(nil)))
+	require.Equal(t, "A B-1", cpuName(files(map[string]string{"proc/cpuinfo": "processor : 0\nmodel name\t: A B-1\nmodel name: C\n"})))
+}
+
 func TestThisMachine(t *testing.T) {
 	require.Positive(t, Cores())
 	require.Greater(t, Memory(), int64(64<<20))

@@ -20,6 +20,8 @@ type Config struct {
 	UBatch    int    // tokens computed at once within a step
 	KVType    string // f16, q8_0 or q4_0
 	FlashAttn string // auto, on or off
+	Fit       string // auto: what is not set is chosen to fit memory; off: what can't fit is tried
+	Tune      string // what is measured at the first load: off, fast (threads) or full (ubatch as well)
 	MMap      bool   // map the file into memory instead of reading it
 	Spec      string // how tokens are guessed ahead: off or ngram
 	SpecMax   int    // tokens guessed ahead for one sequence

@@ -67,7 +67,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 	values := map[string]string{
 		"addr": "[::1]:1", "model": "m.gguf", "alias": "fast", "chat-template": "t.jinja", "tool-format": "hermes",
 		"ctx-size": "4096", "parallel": "3", "threads": "2", "batch": "256", "ubatch": "128", "kv-type": "q8_0",
-		"flash-attn": "on", "mmap": "false", "spec": "ngram", "spec-max": "5", "draft": "d.gguf", "cache-ram": "32MiB", "cache-dir": "/d", "cache-disk": "1GiB", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
+		"flash-attn": "on", "fit": "off", "tune": "fast", "mmap": "false", "spec": "ngram", "spec-max": "5", "draft": "d.gguf", "cache-ram": "32MiB", "cache-dir": "/d", "cache-disk": "1GiB", "contract": "open", "api-key": "secret", "keys-ledger": "l", "metrics-by-key": "true", "node": "region=eu", "max-queue": "7", "seal-key-file": "k",
 		"store": "disk", "store-ttl": "1h0m0s", "store-max-bytes": "5MiB", "store-file": "r.db",
 		"max-body": "2MiB", "max-depth": "20", "max-items": "50", "max-tools": "5", "max-text": "3MiB", "max-images": "4MiB",
 		"max-sockets": "9", "socket-idle": "1m1s", "socket-life": "2m1s", "max-output-tokens": "99", "reasoning-budget": "7", "schema-levels": "5", "temperature": "0.2", "request-timeout": "1m30s",

@@ -47,6 +47,8 @@ func bindEngine(fs *pflag.FlagSet, c *Config) {
 	fs.StringVar(&c.CacheDir, "cache-dir", "", "`directory` that keeps these prefixes, too, so that they survive a restart")
 	fs.Var(&c.CacheDisk, "cache-disk", "all files in cache-dir; what is of least use goes first")
 	fs.StringVar(&c.Draft, "draft", "", "GGUF `file` of a smaller model with the same vocabulary, which guesses tokens ahead, too")
+	fs.Var(newChoice(&c.Tune, "off", "off", "fast", "full"), "tune", "measure threads once a model and machine (fast), and ubatch (full)")
+	fs.Var(newChoice(&c.Fit, "auto", "auto", "off"), "fit", "choose what is not set so that memory suffices, and refuse what can't work; off: warn and load")
 	fs.BoolVar(&c.MMap, "mmap", true, "map the model file instead of reading it into memory")
 }
 

@@ -22,6 +22,9 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
+// IsSet tells a key that somebody has set from one that is at its default.
+func (c *Config) IsSet(key string) bool { return c.sources[key] != "" }
+
 // LogValue makes a Config one group of a log line, all keys in it.
 func (c *Config) LogValue() slog.Value {
 	settings := c.Settings()
