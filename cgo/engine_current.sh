@@ -26,6 +26,7 @@ fi
 # A build a tree, compiler and CPU: each is made again only where it changed.
 key=$(echo "$source ${CPU_FLAGS:-} ${NATIVE:-} ${OPENMP:-} $(cc --version)" | sha256sum | cut -c1-12)
 build=$cache/build-$key
+mkdir -p "$build"
 generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
 cmake -S "$source" -B "$build" "${generator[@]}" --log-level=ERROR -Wno-dev \
@@ -33,7 +34,7 @@ cmake -S "$source" -B "$build" "${generator[@]}" --log-level=ERROR -Wno-dev \
 	-DGGML_NATIVE="${NATIVE:-ON}" -DGGML_OPENMP="${OPENMP:-ON}" \
 	-DCMAKE_C_FLAGS="${CPU_FLAGS:-}" -DCMAKE_CXX_FLAGS="${CPU_FLAGS:-} -include $here/tile_config.h" \
 	-DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
-	-DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF >/dev/null
+	-DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF >"$build/log" 2>&1 || { tail -n 40 "$build/log" >&2; exit 1; }
 [ -f "$build/lib/libllama.a" ] || echo "compiling $source: some minutes, once" >&2
 cmake --build "$build" --target llama --parallel "$(nproc)" >"$build/log" || { tail -n 40 "$build/log" >&2; exit 1; }
 
