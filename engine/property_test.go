@@ -332,7 +332,6 @@ func TestRandomLoadWithTiers(t *testing.T) {
 	require.Positive(t, s.RAM.Evicted)
 	require.Positive(t, s.RAM.NotSaved)
 	require.Positive(t, s.Disk.HitTokens)
-	require.Positive(t, s.Disk.Lost)
 	require.Positive(t, s.Disk.NotSaved)
 	for kind, n := range s.Misses {
 		if k := engine.Miss(kind); k != engine.MissGone && k != engine.MissSlow && k != engine.MissStore {
@@ -412,6 +411,5 @@ func sumOf(a, b engine.TierStats) engine.TierStats {
 	a.Saved += b.Saved
 	a.NotSaved += b.NotSaved
 	a.Evicted += b.Evicted
-	a.Lost += b.Lost
 	return a
 }

@@ -256,6 +256,7 @@ func TestStoreFaults(t *testing.T) {
 				require.Equal(t, r.fake.Alone(p, engine.SamplerParams{}, 9), out)
 				require.Equal(t, c.cached, res.CachedTokens)
 				require.Positive(t, r.Stats().Misses[c.why])
+				require.Equal(t, c.why == engine.MissStore, r.Stats().Disk.Lost > 0)
 				require.Less(t, time.Since(start), time.Minute)
 				r.close()
 			})

@@ -59,7 +59,8 @@ func TestEchoPrompts(t *testing.T) {
 		d := Dataset{Kind: kind, Seed: 3, PromptWords: 100}
 		require.NoError(t, d.Validate())
 		text := func(number uint64) string { return (&session{data: d, number: number}).input()[0].Content }
-		require.Equal(t, text(1), text(1))
+		first, again := text(1), text(1)
+		require.Equal(t, first, again)
 		require.NotEqual(t, text(1), text(2))
 		n := len(strings.Fields(text(1)))
 		require.Greater(t, n, 80, kind)

@@ -201,10 +201,10 @@ func (s *soak) compare(ctx context.Context, body []byte, got *Answer) error {
 func (s *soak) askAlone(ctx context.Context, body []byte) (*Answer, error) {
 	s.alone.Lock()
 	defer s.alone.Unlock()
-	res, err := s.post(ctx, s.Options.Alone+"/flush_cache", "{}")
+	res, err := s.post(ctx, s.Alone+"/flush_cache", "{}")
 	if err != nil {
 		return nil, err
 	}
 	res.Body.Close()
-	return s.ask(ctx, s.Options.Alone, body, false)
+	return s.ask(ctx, s.Alone, body, false)
 }

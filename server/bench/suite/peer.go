@@ -77,11 +77,11 @@ func (p process) start(ctx context.Context, addr string) (*Server, error) {
 func stop(p *os.Process, gone chan error) error {
 	_ = p.Signal(syscall.SIGTERM) // one that is gone already needs none
 	select {
-	case <-gone:
+	case <-gone: //nolint:errcheck // how it ended does not matter
 		return nil
 	case <-time.After(stopTime):
 		err := p.Kill()
-		<-gone
+		<-gone //nolint:errcheck // as above
 		return errors.Join(fmt.Errorf("process %d did not end within %s and was killed", p.Pid, stopTime), err)
 	}
 }
