@@ -49,7 +49,8 @@ func Stall(ctx context.Context, c *Client, o Stalled) (*Result, error) {
 	long := func() []Message { return []Message{user(prose(rng, o.PromptWords))} }
 	alone := c.Send(ctx, long(), 1, o.Temperature)
 
-	story := []Message{user("Write a very long story about a " + prose(rng, 6) + ".")}
+	// Small models end a story when they like; counting has no end.
+	story := []Message{user(fmt.Sprintf("Write the numbers from %d to 100000 in words, one to a line.", 100+rng.IntN(9000)))}
 	arrival := long()
 	var running Sample
 	first, done := make(chan struct{}), make(chan struct{})
