@@ -184,19 +184,23 @@ func (g *grammarWriter) required() (string, error) {
 // calls repeats a call as the format does, between the outermost markers.
 func (g *grammarWriter) calls(call string) string {
 	b := g.b
+	open, between, shut := b.repeat()
+	if b.first() == "" && !b.List {
+		return sequence(open, call, shut)
+	}
+	return sequence(open, call, g.furtherCalls(between, call), shut)
+}
+
+// furtherCalls is what may follow the first call, within the limit.
+func (g *grammarWriter) furtherCalls(between, call string) string {
 	most := g.o.MaxCalls
 	if most <= 0 {
 		most = defaultCalls
 	}
-	if b.first() == "" && !b.List {
-		most = 1
+	if most == 1 {
+		return ""
 	}
-	open, between, shut := b.repeat()
-	body := sequence(open, call)
-	if most > 1 {
-		body = sequence(body, fmt.Sprintf("( %s %s ){0,%d}", between, call, min(most, 128)-1))
-	}
-	return sequence(body, shut)
+	return fmt.Sprintf("( %s %s ){0,%d}", between, call, min(most, 128)-1)
 }
 
 // call is one call of any tool, without its markers: what all share, then an

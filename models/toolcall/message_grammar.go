@@ -48,17 +48,10 @@ func (g *grammarWriter) callMessages(onlyStrict bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	most := g.o.MaxCalls
-	switch {
-	case g.f.Messages.OneCall:
-		most = 1
-	case most <= 0:
-		most = defaultCalls
-	}
-	if most == 1 {
+	if g.f.Messages.OneCall {
 		return call, nil
 	}
-	return sequence(call, fmt.Sprintf("( %s %s ){0,%d}", literal(g.f.Messages.between()), call, min(most, 128)-1)), nil
+	return sequence(call, g.furtherCalls(literal(g.f.Messages.between()), call)), nil
 }
 
 // callMessage is a message to any tool. Its header comes first, in one piece, so
@@ -67,7 +60,7 @@ func (g *grammarWriter) callMessage(onlyStrict bool) (string, error) {
 	header := g.f.Messages.Call
 	alts := make([]string, len(g.tools))
 	for i := range g.tools {
-		args, err := g.arguments(i, onlyStrict && !g.tools[i].Strict)
+		args, err := g.arguments(i, onlyStrict && !isHeld(&g.tools[i]))
 		if err != nil {
 			return "", err
 		}

@@ -19,12 +19,8 @@ func (g *grammarWriter) autoUnmarked() (string, error) {
 	end := `[ \n]{0,3}`
 	list := ""
 	if b.List {
-		most := g.o.MaxCalls
-		if most <= 0 {
-			most = defaultCalls
-		}
 		_, between, shut := b.repeat()
-		end = sequence(fmt.Sprintf("( %s call ){0,%d}", between, min(most, 128)-1), shut, end)
+		end = sequence(g.furtherCalls(between, "call"), shut, end)
 		list = "[" + b.Lead
 	}
 	g.add("calls-end", end)

@@ -347,3 +347,22 @@ func TestLarkTextIsHeldInEverySpelling(t *testing.T) {
 		require.Positive(t, texts, f.Name)
 	}
 }
+
+// Where no call is demanded, one of a custom tool is held as well.
+func TestLarkTextIsHeldWithoutDemand(t *testing.T) {
+	held, err := lark.Compile(`start: "+" "End"`, "input")
+	require.NoError(t, err)
+	tool := toolOf("patch", `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
+	tool.Grammar = held
+	tools := []chat.Tool{tool}
+	forEachRow(t, func(t *testing.T, f *Format) {
+		g, texts := walk(t, f, tools, GrammarOptions{Require: true, MaxCalls: 1}, 3)
+		_, auto := mustGrammar(t, f, tools, GrammarOptions{})
+		for _, text := range texts {
+			call := g.Opening + text
+			require.Contains(t, call, "End")
+			require.True(t, auto.Accepts(call), "%q", call)
+			require.False(t, auto.Accepts(strings.ReplaceAll(call, "End", "Other")), "%q", call)
+		}
+	})
+}
